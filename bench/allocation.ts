@@ -1,8 +1,9 @@
-// Measures one decision of the static policy beside the kubelet's (1.37, its own code in a process of kubelet-oracle), on the cases of
-// test/fixtures/vectors/bench.jsonl.
+// Measures one decision of the static policy beside the kubelet's (1.37, its own code in a process of kubelet-oracle),
+// on the cases of test/fixtures/vectors/bench.jsonl.
 //
-// Method: each case is decided many times here, then many times by the kubelet's Allocate, which has its own clock; medians. On both sides the state is
-// made before the clock starts, and the pod, its policy and its options are the same. Each answer is checked against the recorded one. Compare ratios.
+// Method: each case is decided many times here, then many times by the kubelet's Allocate, which has its own clock;
+// medians. On both sides the state is made before the clock starts, and the pod, its policy and its options are the
+// same. Each answer is checked against the recorded one. Compare ratios.
 //
 // Run from the project's root: node bench/run.mjs allocation [repeats]. It needs Go and a module proxy.
 import { readFileSync } from 'node:fs';

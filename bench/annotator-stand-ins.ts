@@ -1,6 +1,6 @@
-// Part of bench/annotator: an API server over TLS that has Nodes, Events and a Lease, and a Prometheus, in a process of their own.
-// Arguments: number of nodes, file of the certificate, file of its key, names of the metrics. It prints its two addresses as a line of JSON,
-// and answers each line of its input with a line of counts.
+// Part of bench/annotator: an API server over TLS that has Nodes, Events and a Lease, and a Prometheus, in a process of
+// their own. Arguments: number of nodes, file of the certificate, file of its key, names of the metrics. It prints its
+// two addresses as a line of JSON, and answers each line of its input with a line of counts.
 import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer } from 'node:https';

@@ -1,6 +1,6 @@
-// Part of bench/annotator: what crane-scheduler-controller asks and writes for each node and metric, in the plainest form, one after the
-// other. Arguments: address of the API server, its certificate, address of Prometheus, number of nodes, names of the metrics. Prints its
-// CPU seconds and counts as a line of JSON.
+// Part of bench/annotator: what crane-scheduler-controller asks and writes for each node and metric, in the plainest
+// form, one after the other. Arguments: address of the API server, its certificate, address of Prometheus, number of
+// nodes, names of the metrics. Prints its CPU seconds and counts as a line of JSON.
 import { readFileSync } from 'node:fs';
 import { Agent as HttpAgent, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';

@@ -1,12 +1,14 @@
-// Measures a full sync of `cpusetd annotator`: all metrics of the default policy for 5,000 nodes, from the start of the process to the last
-// patch. The built bundle runs as a process of its own beside a stand-in API server over TLS and a stand-in Prometheus in another process.
-// Beside it: crane-scheduler-controller's form of the same (up to three queries and two patches for each node and metric), as a plain loop in
-// Node over a sample of nodes on the same stand-ins, scaled to all nodes. The stand-ins evaluate no expressions, so the cost of 60,000 queries
-// to a real Prometheus is not in it.
+// Measures a full sync of `cpusetd annotator`: all metrics of the default policy for 5,000 nodes, from the start of the
+// process to the last patch. The built bundle runs as a process of its own beside a stand-in API server over TLS and a
+// stand-in Prometheus in another process. Beside it: crane-scheduler-controller's form of the same (up to three queries
+// and two patches for each node and metric), as a plain loop in Node over a sample of nodes on the same stand-ins,
+// scaled to all nodes. The stand-ins evaluate no expressions, so the cost of 60,000 queries to a real Prometheus is not
+// in it.
 //
 //     node bench/run.mjs annotator [--quick] [--nodes N] [--bundle FILE]
 //
-// Fails when the sync takes more than 5 s of own CPU time, more queries than metrics, or more than 256 MiB. Needs the build and openssl.
+// Fails when the sync takes more than 5 s of own CPU time, more queries than metrics, or more than 256 MiB. Needs the
+// build and openssl.
 import { spawn, execFileSync, type ChildProcessByStdio } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,7 @@
-// One audit in the background (--audit-period): CPU time, time of its own, and the longest turn of the event loop, with 200 owners of exclusive CPUs
-// on a machine with N threads (first argument, 5000), which sleep. `all`: each thread may run on exclusive CPUs, and is read in full.
-// `none`: no thread may, as where services and shared containers are kept off; each is looked at. Beside: the same threads, read by `ps`.
+// One audit in the background (--audit-period): CPU time, time of its own, and the longest turn of the event loop, with
+// 200 owners of exclusive CPUs on a machine with N threads (first argument, 5000), which sleep. `all`: each thread may
+// run on exclusive CPUs, and is read in full. `none`: no thread may, as where services and shared containers are kept
+// off; each is looked at. Beside: the same threads, read by `ps`.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';

@@ -1,10 +1,11 @@
 /**
  * Cost of one line of `cpusetd allocate --batch`, JSON in and out included, beside the kubelet's routine in Go.
  *
- * Method: the bundle answers many lines about one machine, and none, in turns, and in turns with a process of Node that only
- * parses the same lines and prints them. Processor time of the whole process (all threads): the difference between many lines and
- * none is what a line costs when the start is paid; "with its start" is all of a run of 2,000 lines, divided by them. The kubelet's own code allocates the
- * same in the same run, by its own clock. Compare factors, and with `--before` both bundles.
+ * Method: the bundle answers many lines about one machine, and none, in turns, and in turns with a process of Node that
+ * only parses the same lines and prints them. Processor time of the whole process (all threads): the difference between
+ * many lines and none is what a line costs when the start is paid; "with its start" is all of a run of 2,000 lines,
+ * divided by them. The kubelet's own code allocates the same in the same run, by its own clock. Compare factors, and
+ * with `--before` both bundles.
  *
  * Arguments: --quick, --bundle FILE, --before FILE.
  */

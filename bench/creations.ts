@@ -1,14 +1,15 @@
 /**
- * CreateContainer of a container with exclusive CPUs on a real containerd where creations follow one another: the shared
- * containers that had to leave have stale records in the runtime, and the writing of these competes with the next creation.
+ * CreateContainer of a container with exclusive CPUs on a real containerd where creations follow one another: the
+ * shared containers that had to leave have stale records in the runtime, and the writing of these competes with the
+ * next creation.
  *
- * Method: containerd and runc of Debian in a private root, a kubelet's part played over CRI, the bundled daemon beside it. A
- * creation is a new pod and its container (the time is that of this call alone); it is removed after the pause, and the next
- * follows after another: so each comes one pause after the last change of the pool. Beside no and 100 shared containers, in
- * turns, and each with both bundles in turns where `--before` names a second. Each try checks that the shared containers were
- * off the CPUs when the call came back. The bare writing of as many cpusets, by which no creation beside them can be less, is
- * measured in between. After the last creation it is calm, until the runtime's records are all right. Needs
- * root; CPU 0 is reserved, all others are given out. Compare the ratios.
+ * Method: containerd and runc of Debian in a private root, a kubelet's part played over CRI, the bundled daemon beside
+ * it. A creation is a new pod and its container (the time is that of this call alone); it is removed after the pause,
+ * and the next follows after another: so each comes one pause after the last change of the pool. Beside no and 100
+ * shared containers, in turns, and each with both bundles in turns where `--before` names a second. Each try checks
+ * that the shared containers were off the CPUs when the call came back. The bare writing of as many cpusets, by which
+ * no creation beside them can be less, is measured in between. After the last creation it is calm, until the runtime's
+ * records are all right. Needs root; CPU 0 is reserved, all others are given out. Compare the ratios.
  *
  * Arguments: --quick, --bundle FILE, --before FILE.
  */
@@ -112,7 +113,9 @@ interface Ground {
   readonly tries: number;
 }
 
-/** Creations one after the other with one daemon, in milliseconds, and how long afterwards until all records are right. */
+/**
+ * Creations one after the other with one daemon, in milliseconds, and how long afterwards until all records are right.
+ */
 async function measure({ runtime, shared, bundle, dir, pauseMs, tries }: Ground) {
   const args = ['--reserved-cpus', '0'];
   const daemon = startDaemon({ runtime, args, bundle, stateDir: join(dir, 'state') });

@@ -1,5 +1,6 @@
-// CPU time of one decision of the static policy over a grid of machines, options, requests and wear: node bench/run.mjs decisions [nodes [every nth case]]
-// Least of three runs per case; printed are the median, the 99th of a hundred, and the worst case with its name.
+// CPU time of one decision of the static policy over a grid of machines, options, requests and wear: node bench/run.mjs
+// decisions [nodes [every nth case]] Least of three runs per case; printed are the median, the 99th of a hundred, and
+// the worst case with its name.
 import { POLICIES } from '../src/core/policy';
 import { listDecisions } from '../test/core/policy/decision-grid';
 import { leastCpuMs } from '../test/support/cpu-time';

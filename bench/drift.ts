@@ -1,7 +1,7 @@
 /**
- * Prints how long a container runs on wrong CPUs: from a foreign write of its cpuset until the kernel has the promised value
- * again, on a real containerd. Beside it, in turns: a process that does nothing but watch one cgroup and write
- * it back, which is what this machine allows at all; and a bare update through the runtime. Needs root.
+ * Prints how long a container runs on wrong CPUs: from a foreign write of its cpuset until the kernel has the promised
+ * value again, on a real containerd. Beside it, in turns: a process that does nothing but watch one cgroup and write it
+ * back, which is what this machine allows at all; and a bare update through the runtime. Needs root.
  *
  * Arguments: --quick, and the Debian suite whose containerd is asked, `trixie` or `sid`.
  *

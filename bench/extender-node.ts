@@ -10,7 +10,10 @@ const stampNow = (): string => `${new Date().toISOString().slice(0, 19)}Z`;
 /** A name as providers give them. */
 export const nameOf = (n: number): string => `ip-10-0-${n >> 8}-${n & 255}.eu-west-1.compute.internal`;
 
-/** A Node of about 9 kB, most of it images, as nodes of real clusters are. One of ten is above a limit of the default policy. */
+/**
+ * A Node of about 9 kB, most of it images, as nodes of real clusters are. One of ten is above a limit of the default
+ * policy.
+ */
 export function createNode(n: number, metrics: readonly string[], version = 1): BenchNode {
   const ratio = n % 10 === 3 ? 0.9 : 0.1 + (n % 50) / 100;
   const stamp = stampNow();

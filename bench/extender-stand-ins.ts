@@ -1,6 +1,7 @@
-// Part of bench/extender: an API server in a process of its own, with Nodes, their NodeResourceTopologies, and ten bound pods with a topology
-// result on each node. Arguments: number of nodes, metrics. It prints its address as a line of JSON. While its clients watch, it sends changes
-// as a cluster of 5,000 nodes has them: a hundred Nodes and twenty topologies a second.
+// Part of bench/extender: an API server in a process of its own, with Nodes, their NodeResourceTopologies, and ten
+// bound pods with a topology result on each node. Arguments: number of nodes, metrics. It prints its address as a line
+// of JSON. While its clients watch, it sends changes as a cluster of 5,000 nodes has them: a hundred Nodes and twenty
+// topologies a second.
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createNode, nameOf, type BenchNode } from './extender-node';

@@ -1,12 +1,14 @@
-// Measures a pod's filter and prioritize by `cpusetd extender`: the built bundle as a process, asked over HTTP as kube-scheduler does. A
-// stand-in API server in another process has the nodes, their topologies and ten bound pods on each, and changes a hundred Nodes and twenty
-// topologies a second. Each pod is new, wants whole CPUs in one zone, and its prioritize asks about the nodes that its filter has let pass.
-// Beside it, in turns: a bare server that only parses the same requests, and answers with all names.
+// Measures a pod's filter and prioritize by `cpusetd extender`: the built bundle as a process, asked over HTTP as
+// kube-scheduler does. A stand-in API server in another process has the nodes, their topologies and ten bound pods on
+// each, and changes a hundred Nodes and twenty topologies a second. Each pod is new, wants whole CPUs in one zone, and
+// its prioritize asks about the nodes that its filter has let pass. Beside it, in turns: a bare server that only parses
+// the same requests, and answers with all names.
 //
 //     node bench/run.mjs extender [--quick] [--bundle FILE] [--before FILE] [names] [objects]
 //
-// The times are from the first byte of the request to the last of the answer. Our own time is that beyond the median of the bare server, for
-// the same requests. Fails when its p99, of both requests together, is above 15 ms for 5,000 names with topology. Needs the build, or --bundle; --before measures a second bundle in turns with it.
+// The times are from the first byte of the request to the last of the answer. Our own time is that beyond the median of
+// the bare server, for the same requests. Fails when its p99, of both requests together, is above 15 ms for 5,000 names
+// with topology. Needs the build, or --bundle; --before measures a second bundle in turns with it.
 import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -182,8 +184,9 @@ async function askOnce(server: Server, Pod: object, nodes: Nodes, times: Times):
 const WORKERS = 16;
 
 /**
- * The order of nodes in a request: kube-scheduler's own plugins filter with 16 workers, which take pieces of √n neighbours (chunkSizeFor in
- * pkg/scheduler/framework/parallelize), and a node is appended when it has passed. So it is another one for each pod.
+ * The order of nodes in a request: kube-scheduler's own plugins filter with 16 workers, which take pieces of √n
+ * neighbours (chunkSizeFor in pkg/scheduler/framework/parallelize), and a node is appended when it has passed. So it is
+ * another one for each pod.
  */
 function interleave({ NodeNames, Nodes: objects }: Nodes, seed: number): Nodes {
   let state = seed + 1;
@@ -212,7 +215,10 @@ function interleave({ NodeNames, Nodes: objects }: Nodes, seed: number): Nodes {
     : { NodeNames: null, Nodes: { items: mix(objects.items) } };
 }
 
-/** Pods that one server is asked about before it is the turn of the next: a scheduler asks for one pod after the other too. */
+/**
+ * Pods that one server is asked about before it is the turn of the next: a scheduler asks for one pod after the other
+ * too.
+ */
 const TURN = 50;
 
 /** Asks the servers in turns. */

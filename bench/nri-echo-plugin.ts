@@ -1,4 +1,7 @@
-/** The echoing plugin of nri-echo.ts and nri.ts. Arguments: `ttrpc` or `bare`, the socket to connect to, bytes of a bare request. */
+/**
+ * The echoing plugin of nri-echo.ts and nri.ts. Arguments: `ttrpc` or `bare`, the socket to connect to, bytes of a bare
+ * request.
+ */
 import { connect } from 'node:net';
 
 import { Mux, TtrpcServer } from '../src/wire';

@@ -1,7 +1,8 @@
 /**
- * Node with the two large libraries that the daemon uses, and nothing of the daemon, for nri-start.ts: the client library of
- * Kubernetes gives the identity with which the pods of a node were listed and are watched, gRPC listens. Of each pod its metadata without labels is kept.
- * Arguments: the kubeconfig, as JSON, and the socket that gRPC listens on.
+ * Node with the two large libraries that the daemon uses, and nothing of the daemon, for nri-start.ts: the client
+ * library of Kubernetes gives the identity with which the pods of a node were listed and are watched, gRPC listens. Of
+ * each pod its metadata without labels is kept. Arguments: the kubeconfig, as JSON, and the socket that gRPC listens
+ * on.
  */
 import { readFileSync } from 'node:fs';
 import { get, type IncomingMessage, type RequestOptions } from 'node:http';

@@ -2,13 +2,14 @@
  * Measures the time until the bundled daemon is registered with the runtime, and its memory.
  *
  * Method: from before the spawn until RegisterPlugin has arrived at the runtime's side (this process), with nothing in
- * the environment but PATH and what the unit in deploy/ sets, state directory empty; in alternation with a plugin that does nothing else. The processor
- * time it took until then (all threads, as the scheduler counts it) says the same with less noise of a busy machine.
- * Resident memory is what the kernel counts (VmRSS): idle after start, with admin socket and reconciliation running;
- * then after Synchronize of 500 running containers, with cgroups of the real kernel, and two rounds of reconciliation; and four
- * rounds later, when what the start left behind is collected. The same with an API server that lists their pods, and in turns
- * with the second bundle, if there is one. Beside it, Node with an empty script, and Node with nothing but the two large libraries,
- * the client library of Kubernetes with a watch on as many pods and a gRPC server: the least that a daemon of this kind can have.
+ * the environment but PATH and what the unit in deploy/ sets, state directory empty; in alternation with a plugin that
+ * does nothing else. The processor time it took until then (all threads, as the scheduler counts it) says the same with
+ * less noise of a busy machine. Resident memory is what the kernel counts (VmRSS): idle after start, with admin socket
+ * and reconciliation running; then after Synchronize of 500 running containers, with cgroups of the real kernel, and
+ * two rounds of reconciliation; and four rounds later, when what the start left behind is collected. The same with an
+ * API server that lists their pods, and in turns with the second bundle, if there is one. Beside it, Node with an empty
+ * script, and Node with nothing but the two large libraries, the client library of Kubernetes with a watch on as many
+ * pods and a gRPC server: the least that a daemon of this kind can have.
  *
  * Arguments: --quick, --bundle FILE, --before FILE, and the parts that are wanted: start, memory (all).
  */

@@ -7,12 +7,12 @@
  * parts can be timed, and the bare write of the same state file, also in alternation. Times are µs of single calls;
  * compare ratios, not runs. Needs root and CPUs 0 and 1; CPU 0 is reserved, so CPU 1 is the one that is given out.
  *
- * In the part `shared` this process keeps to CPU 0 and the plugins to CPU 1. Left to itself the kernel runs a plugin that
- * answers within microseconds on the caller's own CPU, and one that takes a little longer on another: their difference
- * would mostly be the time in which an idle CPU wakes up.
+ * In the part `shared` this process keeps to CPU 0 and the plugins to CPU 1. Left to itself the kernel runs a plugin
+ * that answers within microseconds on the caller's own CPU, and one that takes a little longer on another: their
+ * difference would mostly be the time in which an idle CPU wakes up.
  *
- * Arguments: --quick, --bundle FILE, --before FILE (a second bundle, for `shared`), and the parts that are wanted: shared, exclusive, pauses, groups,
- * journal, identity, page (all).
+ * Arguments: --quick, --bundle FILE, --before FILE (a second bundle, for `shared`), and the parts that are wanted:
+ * shared, exclusive, pauses, groups, journal, identity, page (all).
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -216,8 +216,9 @@ function reportExclusive(
 }
 
 /**
- * A container that gets CPU 1 for itself while `count` shared ones run there, with and without the journal. Two daemons take turns, each first in
- * every other one. Their files are in one file system, so that writing the journal delays the durable write as it does on a node.
+ * A container that gets CPU 1 for itself while `count` shared ones run there, with and without the journal. Two daemons
+ * take turns, each first in every other one. Their files are in one file system, so that writing the journal delays the
+ * durable write as it does on a node.
  */
 async function measureJournal(dir: string, bundle: string, count: number): Promise<void> {
   const [calls, warmUp] = quick ? [20, 20] : [1_500, 300];
@@ -266,8 +267,8 @@ function makeIdentityDir(): string {
 }
 
 /**
- * A container of the shared pool that asks for a file with its CPUs, one that does not, and one of a daemon that offers none; in turns, with the
- * bare making of such a directory and file in this process.
+ * A container of the shared pool that asks for a file with its CPUs, one that does not, and one of a daemon that offers
+ * none; in turns, with the bare making of such a directory and file in this process.
  */
 async function measureIdentity(dir: string, bundle: string): Promise<void> {
   const [calls, warmUp] = quick ? [100, 100] : [5_000, 2_000];
@@ -372,9 +373,10 @@ async function measureIdentityOfOthers(dir: string, bundle: string, count: numbe
 }
 
 /**
- * A container that gets CPU 1 for itself while `count` shared ones run there, without and with those who look on: browsers that follow the page, and
- * watchers of the status, in one process of their own. Two daemons take turns, each first in every other one. A pause after each turn lets
- * them see it, as there is one between creations of a node: they compete with the daemon for this machine's CPUs otherwise.
+ * A container that gets CPU 1 for itself while `count` shared ones run there, without and with those who look on:
+ * browsers that follow the page, and watchers of the status, in one process of their own. Two daemons take turns, each
+ * first in every other one. A pause after each turn lets them see it, as there is one between creations of a node: they
+ * compete with the daemon for this machine's CPUs otherwise.
  */
 async function measurePage(dir: string, bundle: string, count: number): Promise<void> {
   const [calls, warmUp] = quick ? [20, 20] : [1_000, 200];
@@ -417,7 +419,10 @@ async function measurePage(dir: string, bundle: string, count: number): Promise<
 /** Time between two turns of the part `page`, in ms. */
 const PAUSE_MS = 20;
 
-/** A container that gets CPU 1 for itself beside so many pods of one shared container, without and with their pause containers. */
+/**
+ * A container that gets CPU 1 for itself beside so many pods of one shared container, without and with their pause
+ * containers.
+ */
 function measurePauses(dir: string, count: number): void {
   const [calls, warmUp] = quick ? [20, 10] : [60, 20];
   const nodes = [false, true].map((withPauses) => {

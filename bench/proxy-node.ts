@@ -14,7 +14,10 @@ export interface BenchNode {
   close(): Promise<void>;
 }
 
-/** A containerd 1.7 of its own with 100 containers, and the built daemon before it as a CRI proxy. NRI is off, CPU 0 reserved. */
+/**
+ * A containerd 1.7 of its own with 100 containers, and the built daemon before it as a CRI proxy. NRI is off, CPU 0
+ * reserved.
+ */
 export async function openNode(): Promise<BenchNode> {
   const runtime = await startRuntime({ suite: 'trixie', nri: false });
   // Creations past the proxy are part of the bench; reconciliation shall not look for them meanwhile.

@@ -1,6 +1,6 @@
-// The proxies that bench/proxy compares, each in a process of its own, as in production.
-// `frames` is ours: HTTP/2 frames passed on. `streams` is the simple way: a node:http2 server and client, stream by stream.
-// `bytes` passes on what it reads and looks at nothing: the limit of any proxy on node:net.
+// The proxies that bench/proxy compares, each in a process of its own, as in production. `frames` is ours: HTTP/2
+// frames passed on. `streams` is the simple way: a node:http2 server and client, stream by stream. `bytes` passes on
+// what it reads and looks at nothing: the limit of any proxy on node:net.
 import * as http2 from 'node:http2';
 import { connect, createServer, type Socket } from 'node:net';
 import { CriProxy, UpstreamMonitor, type Interceptor } from '../src/cri/proxy';

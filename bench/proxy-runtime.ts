@@ -1,5 +1,6 @@
-// Stands in for the runtime in bench/proxy: answers Version-like and ListContainers-like calls with bytes made beforehand.
-// `grpc-js` is a real gRPC server; `frames` answers on the level of HTTP/2 frames, so that its own cost is small.
+// Stands in for the runtime in bench/proxy: answers Version-like and ListContainers-like calls with bytes made
+// beforehand. `grpc-js` is a real gRPC server; `frames` answers on the level of HTTP/2 frames, so that its own cost is
+// small.
 import * as grpc from '@grpc/grpc-js';
 import { createServer } from 'node:net';
 import {

@@ -1,9 +1,10 @@
-// Measures the time that the CRI proxy adds to a call, beside the direct socket, a relay that only passes bytes on, and a proxy on node:http2, in
-// alternation within one run.
-//   node bench/run.mjs proxy [--runtime containerd|frames|grpc-js] [--client frames|grpc-js] [--rounds N] [--scale N] [--memory CALLS] [--quick]
-// With containerd (the default; build and root needed) the built daemon stands before Debian's containerd 1.7 with 100 containers, as it
-// would on a node, and creations are timed end to end. The others measure the data path alone, before a runtime that only answers.
-// Times are of the whole call, as the client sees it.
+// Measures the time that the CRI proxy adds to a call, beside the direct socket, a relay that only passes bytes on, and
+// a proxy on node:http2, in alternation within one run.
+// node bench/run.mjs proxy [--runtime containerd|frames|grpc-js] [--client frames|grpc-js] [--rounds N] [--scale N]
+// [--memory CALLS] [--quick]
+// With containerd (the default; build and root needed) the built daemon stands before Debian's containerd 1.7 with 100
+// containers, as it would on a node, and creations are timed end to end. The others measure the data path alone, before
+// a runtime that only answers. Times are of the whole call, as the client sees it.
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,8 +1,8 @@
 /**
- * Time until all rows say that the promise is kept after a change that moves a whole pool, and processor time of the longest turn
- * of the event loop meanwhile.
- * Cgroups are those of the real kernel, made and removed here; needs root and CPUs 0 and 1. With --files they are plain files instead:
- * making tens of thousands of cgroups takes the kernel minutes. Arguments: numbers of shared containers (500), --files, --quick.
+ * Time until all rows say that the promise is kept after a change that moves a whole pool, and processor time of the
+ * longest turn of the event loop meanwhile. Cgroups are those of the real kernel, made and removed here; needs root and
+ * CPUs 0 and 1. With --files they are plain files instead: making tens of thousands of cgroups takes the kernel
+ * minutes. Arguments: numbers of shared containers (500), --files, --quick.
  */
 import { mkdirSync, mkdtempSync, rmdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -155,7 +155,10 @@ function createNode(dirs: readonly string[]) {
         return planChanges(draft);
       }),
     countKept: () => shown.containers().filter(({ verdict }) => verdict.kind === 'kept').length,
-    /** Waits until all is read back, and until the kernel's notices of our writes have been compared; returns the processor time of the longest turn, ms. */
+    /**
+     * Waits until all is read back, and until the kernel's notices of our writes have been compared; returns the
+     * processor time of the longest turn, ms.
+     */
     readBack: async (): Promise<number> => {
       isDone = false;
       begunAt = process.cpuUsage();

@@ -1,6 +1,6 @@
-// Bundles bench/NAME.ts, as the build bundles the service, into a scratch folder and runs it: node bench/run.mjs NAME [arguments]
-// The folder is inside the project, so that a bundle finds the project's other files from where it is.
-// A bench that needs a second process finds the bundles of all bench files named NAME-*.ts beside its own.
+// Bundles bench/NAME.ts, as the build bundles the service, into a scratch folder and runs it: node bench/run.mjs NAME
+// [arguments] The folder is inside the project, so that a bundle finds the project's other files from where it is. A
+// bench that needs a second process finds the bundles of all bench files named NAME-*.ts beside its own.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';

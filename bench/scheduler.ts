@@ -1,10 +1,12 @@
 /**
- * Pods a second through a real kube-scheduler on 1,000 nodes: alone, and with the extender that filters, scores and binds them all.
+ * Pods a second through a real kube-scheduler on 1,000 nodes: alone, and with the extender that filters, scores and
+ * binds them all.
  *
- * Method: a real API server and kube-scheduler of the project's Go modules; 1,000 Node objects, each with load figures and with a
- * NodeResourceTopology of two zones of 32 CPUs, and nothing behind them. Pods of one CPU are created while the scheduler is stopped; the
- * time is that from its first binding to its last. The ways take turns. The scheduler scores all nodes. All processes share the machine's CPUs, so the extender's
- * part is told beside: it is no bottleneck while it waits for the others, that is below 100 % of one CPU.
+ * Method: a real API server and kube-scheduler of the project's Go modules; 1,000 Node objects, each with load figures
+ * and with a NodeResourceTopology of two zones of 32 CPUs, and nothing behind them. Pods of one CPU are created while
+ * the scheduler is stopped; the time is that from its first binding to its last. The ways take turns. The scheduler
+ * scores all nodes. All processes share the machine's CPUs, so the extender's part is told beside: it is no bottleneck
+ * while it waits for the others, that is below 100 % of one CPU.
  *
  * Arguments: --quick, and the ways that are wanted: alone, dynamic, topology (all).
  */
@@ -118,7 +120,10 @@ async function measure(cluster: Cluster, way: Way): Promise<Figures> {
   }
 }
 
-/** kube-scheduler's configuration, with all nodes scored, and without its own limit of 50 requests a second, which only its own bindings meet. */
+/**
+ * kube-scheduler's configuration, with all nodes scored, and without its own limit of 50 requests a second, which only
+ * its own bindings meet.
+ */
 function configurationFor(extender: Extender | undefined): string {
   const settings = extender && { urlPrefix: `http://127.0.0.1:${extender.port}` };
   return formatSchedulerConfig(settings, {

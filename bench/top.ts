@@ -1,6 +1,7 @@
-// One refresh of `cpusetd top` on a full node: 500 containers with CPUs of their own on 1,024 CPUs, each with a process in a cgroup of the
-// real kernel, and N threads of others (first argument, 5000) that may run anywhere and sleep. CPU time and time of a refresh, and the same
-// as a part of one CPU at the interval of 2 s. Needs root, python3, and CPUs 0 and 1. Beside: the same threads, read by `ps`.
+// One refresh of `cpusetd top` on a full node: 500 containers with CPUs of their own on 1,024 CPUs, each with a process
+// in a cgroup of the real kernel, and N threads of others (first argument, 5000) that may run anywhere and sleep. CPU
+// time and time of a refresh, and the same as a part of one CPU at the interval of 2 s. Needs root, python3, and CPUs 0
+// and 1. Beside: the same threads, read by `ps`.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { ContainerStatus, Status } from '../src/admin/model/status';

@@ -1,7 +1,8 @@
 /**
- * CPU time of one round of the state collector over 200 containers, beside the bare reading of the same files, and as a part of one CPU at an
- * interval of 10 s. Cgroups and processes are real ones, made and removed here; needs root. Every second container has two processes, every second
- * one a quota, and a tenth own CPUs, so that each of their threads is read.
+ * CPU time of one round of the state collector over 200 containers, beside the bare reading of the same files, and as a
+ * part of one CPU at an interval of 10 s. Cgroups and processes are real ones, made and removed here; needs root. Every
+ * second container has two processes, every second one a quota, and a tenth own CPUs, so that each of their threads is
+ * read.
  *
  * Alternatives take turns: compare ratios, not runs. Fails above 1 % of a CPU, but for --quick.
  */

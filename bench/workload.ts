@@ -1,18 +1,21 @@
 /**
- * The gain of a service from CPUs of its own, and the loss of its neighbours: the same pod on shared CPUs and pinned by cpusetd, alone and beside
- * containers that burn all CPU time.
+ * The gain of a service from CPUs of its own, and the loss of its neighbours: the same pod on shared CPUs and pinned by
+ * cpusetd, alone and beside containers that burn all CPU time.
  *
- * Method: containerd and runc of Debian in a private root, a kubelet's part played over CRI, the bundled daemon beside it. The service is a
- * Guaranteed pod with 1 CPU. A request arrives each ms and takes 0.2 ms of CPU time; its response time counts from the arrival, so that a pause is
- * in the times of all requests that arrived in it. Then it works without a pause, to measure throughput; 100 % is what calibration found for a CPU
- * that nothing disturbs, the least of many tries. Neighbours are two threads for each CPU, in burstable containers whose requests fill the node. All
- * do the same unit of work, which touches no memory. Without cpusetd, all are on all CPUs, as with the kubelet's policy `none`. A busy disk is a
- * process on the reserved CPU that writes 4 kB with fdatasync. "The host kept off" means that all programs outside of the containers have the reserved
- * CPU as affinity during the visit, as `CPUAffinity=` of systemd would do, and get their own back after it.
+ * Method: containerd and runc of Debian in a private root, a kubelet's part played over CRI, the bundled daemon beside
+ * it. The service is a Guaranteed pod with 1 CPU. A request arrives each ms and takes 0.2 ms of CPU time; its response
+ * time counts from the arrival, so that a pause is in the times of all requests that arrived in it. Then it works
+ * without a pause, to measure throughput; 100 % is what calibration found for a CPU that nothing disturbs, the least of
+ * many tries. Neighbours are two threads for each CPU, in burstable containers whose requests fill the node. All do the
+ * same unit of work, which touches no memory. Without cpusetd, all are on all CPUs, as with the kubelet's policy
+ * `none`. A busy disk is a process on the reserved CPU that writes 4 kB with fdatasync. "The host kept off" means that
+ * all programs outside of the containers have the reserved CPU as affinity during the visit, as `CPUAffinity=` of
+ * systemd would do, and get their own back after it.
  *
- * All scenarios are visited in each round, forwards and backwards in turn, so that a drift of the machine is in the spread. Figures are medians of
- * rounds, with the least and the most. Each visit checks that containers are on the CPUs that the scenario says. Needs root and a C compiler, which is
- * installed with apt when there is none; CPU 0 is reserved.
+ * All scenarios are visited in each round, forwards and backwards in turn, so that a drift of the machine is in the
+ * spread. Figures are medians of rounds, with the least and the most. Each visit checks that containers are on the CPUs
+ * that the scenario says. Needs root and a C compiler, which is installed with apt when there is none; CPU 0 is
+ * reserved.
  *
  * Arguments: --quick, --rounds N (4), --seconds N of requests in each visit (2), --bundle FILE.
  */

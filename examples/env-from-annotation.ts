@@ -1,4 +1,5 @@
-// Sets environment variables of containers by annotations of their pod: `env.example.com/GREETING: hello` sets GREETING=hello.
+// Sets environment variables of containers by annotations of their pod: `env.example.com/GREETING: hello` sets
+// GREETING=hello.
 //
 //   node dist/examples/env-from-annotation.js [SOCKET]      SOCKET: default /var/run/nri/nri.sock
 import { Console } from 'node:console';

@@ -1,4 +1,5 @@
-// Logs the containers of a node, one JSON object a line: those that run already, then each one that starts, stops or is removed.
+// Logs the containers of a node, one JSON object a line: those that run already, then each one that starts, stops or is
+// removed.
 //
 //   node dist/examples/log-containers.js [SOCKET]      SOCKET: default /var/run/nri/nri.sock
 import { Console } from 'node:console';

@@ -1,5 +1,5 @@
-// npm run bench:quick: the benches of the promise and of the cluster half, in seconds. It fails when one of them does not work; its figures mean
-// nothing, and no figure makes it fail. So they run side by side, as many as there are CPUs.
+// npm run bench:quick: the benches of the promise and of the cluster half, in seconds. It fails when one of them does
+// not work; its figures mean nothing, and no figure makes it fail. So they run side by side, as many as there are CPUs.
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -10,7 +10,8 @@ import { buildPageAssets } from './shared/page-assets.mjs';
  * Writes the program as one executable file.
  * @param {string} root the project's folder
  * @param {string} outfile
- * @param {{ isDebugged?: boolean }} [options] isDebugged: its text is as esbuild writes it, with the map to the sources that a debugger takes
+ * @param {{ isDebugged?: boolean }} [options] isDebugged: its text is as esbuild writes it, with the map to the sources
+ * that a debugger takes
  * @returns {Promise<string[]>} the files of npm packages that it contains, as paths from `root`
  */
 export async function buildBundle(root, outfile, { isDebugged = false } = {}) {
@@ -21,7 +22,8 @@ export async function buildBundle(root, outfile, { isDebugged = false } = {}) {
     absWorkingDir: root,
     // The notices of a release have the licences: scripts/release/notices.mjs.
     legalComments: 'none',
-    // V8 keeps the text of what it runs: shorter by a third. Names stay, and lines that say in a stack trace where it was.
+    // V8 keeps the text of what it runs: shorter by a third. Names stay, and lines that say in a stack trace where it
+    // was.
     minifyWhitespace: !isDebugged,
     minifySyntax: !isDebugged,
     lineLimit: 160,

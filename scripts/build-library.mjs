@@ -1,5 +1,5 @@
-// Builds the modules that other packages import: dist/lib/ttrpc.js and dist/lib/nri.js with their types in dist/lib/types, and the examples,
-// which import it as cpusetd/nri.
+// Builds the modules that other packages import: dist/lib/ttrpc.js and dist/lib/nri.js with their types in
+// dist/lib/types, and the examples, which import it as cpusetd/nri.
 import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

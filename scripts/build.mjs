@@ -1,9 +1,10 @@
-// Bundles src/main.ts into the one file that runs, dist/cpusetd.js, with the notices of what is in it, and builds the modules that other
-// packages import, dist/lib.
+// Bundles src/main.ts into the one file that runs, dist/cpusetd.js, with the notices of what is in it, and builds the
+// modules that other packages import, dist/lib.
 //
 //   node scripts/build.mjs [--if-stale]
 //
-// With --if-stale it builds only if the last build did not end, or a source has changed since it began. Processes that build at once take turns.
+// With --if-stale it builds only if the last build did not end, or a source has changed since it began. Processes that
+// build at once take turns.
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -28,7 +29,8 @@ if (isMain(import.meta.url)) await buildAll({ onlyIfStale: process.argv.includes
 
 /**
  * Builds everything in dist.
- * @param {{ onlyIfStale?: boolean }} [options] onlyIfStale: what others may be running now stays as long as it is up to date
+ * @param {{ onlyIfStale?: boolean }} [options] onlyIfStale: what others may be running now stays as long as it is up to
+ * date
  */
 export async function buildAll({ onlyIfStale = false } = {}) {
   const release = holdLock(fileURLToPath(new URL('node_modules/.cache/build.lock', root)), 'dist');
@@ -73,8 +75,8 @@ async function build() {
   const notices = formatNotices('cpusetd', listBundledPackages(fileURLToPath(root), bundled));
   writeFileSync(new URL('dist/NOTICES.txt', root), notices);
   await library;
-  // Renamed when complete, and last: half a bundle is never run, and everything else is there when it is.
-  // kubectl finds a plugin, and what completes its command lines, by the name of a file; the program knows by it what it is.
+  // Renamed when complete, and last: half a bundle is never run, and everything else is there when it is. kubectl finds
+  // a plugin, and what completes its command lines, by the name of a file; the program knows by it what it is.
   for (const name of ['kubectl-cpuset', 'kubectl_complete-cpuset']) {
     const link = new URL(`dist/${name}`, root);
     rmSync(link, { force: true });

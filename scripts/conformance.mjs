@@ -1,8 +1,10 @@
-// `npm run conformance`: compares decisions of cpusetd with those of the kubelet's own code, on real and random machines.
+// `npm run conformance`: compares decisions of cpusetd with those of the kubelet's own code, on real and random
+// machines.
 //
 //   node scripts/conformance.mjs [--decisions N] [--seed N]     1,000,000 decisions and seed 1 unless told otherwise
 //
-// It prints the counts, and ends with 1 when a difference is of no kind of docs/conformance.md. It needs Go and a module proxy.
+// It prints the counts, and ends with 1 when a difference is of no kind of docs/conformance.md. It needs Go and a
+// module proxy.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

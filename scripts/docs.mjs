@@ -1,4 +1,5 @@
-// `npm run docs`: the pages as a site in dist/site, with a search that needs no service. It ends with 1 when a link is dead.
+// `npm run docs`: the pages as a site in dist/site, with a search that needs no service. It ends with 1 when a link is
+// dead.
 //
 //   node scripts/docs.mjs [--serve [--port N]]     --serve shows the pages on this machine while they are written
 import { join } from 'node:path';

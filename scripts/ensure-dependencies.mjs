@@ -35,8 +35,8 @@ function countPackages(root) {
 }
 
 /**
- * Compares the lock with the copy that npm leaves in node_modules when an installation is complete. Only optional packages
- * may be missing there: those of other platforms.
+ * Compares the lock with the copy that npm leaves in node_modules when an installation is complete. Only optional
+ * packages may be missing there: those of other platforms.
  *
  * @param {string} root the project's folder
  * @returns {boolean}

@@ -1,12 +1,13 @@
-// Searches for inputs that break the readers of others' bytes: coverage-guided, with jazzer.js. Targets are test/fuzz/targets.
+// Searches for inputs that break the readers of others' bytes: coverage-guided, with jazzer.js. Targets are
+// test/fuzz/targets.
 //
 //   node scripts/fuzz.mjs [TARGET...] [--seconds N] [--jobs 2] [--seed N] [--keep]
 //
 // Without --seconds each target gets the number of inputs that it has below, however long that takes on this machine.
 // The search begins with the seeds of the target and the kept corpus (test/fuzz/corpus). --keep adds to the corpus the
-// inputs that reached new code. First a planted fault has to be found: else a search that finds nothing says
-// nothing. The same seed gives the same search; without one each search is another. Ends with 0 when no target was broken,
-// 1 when one was, 2 when jazzer.js can't run here.
+// inputs that reached new code. First a planted fault has to be found: else a search that finds nothing says nothing.
+// The same seed gives the same search; without one each search is another. Ends with 0 when no target was broken, 1
+// when one was, 2 when jazzer.js can't run here.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -123,8 +124,8 @@ async function main() {
 }
 
 /**
- * The command that starts Node so that it can load jazzer.js, which wants a newer libc than some systems have: then with
- * that of a Debian root that the tests have anyway.
+ * The command that starts Node so that it can load jazzer.js, which wants a newer libc than some systems have: then
+ * with that of a Debian root that the tests have anyway.
  * @returns {Command | string} a text is the reason why there is none
  */
 function findLauncher() {
@@ -151,7 +152,8 @@ function findLauncher() {
 
 /**
  * Runs one search.
- * @param {{ name: string, folder: string, limit: string, launcher: Command, work: string }} options limit: libFuzzer's option
+ * @param {{ name: string, folder: string, limit: string, launcher: Command, work: string }} options limit: libFuzzer's
+ * option
  * @returns {Promise<Outcome>}
  */
 async function search({ name, folder, limit, launcher, work }) {

@@ -1,6 +1,6 @@
-// npm run install:check: runs the README's own install commands, word for word, in a copy of the tracked files, with npm 10 and
-// npm 11; then the build stage of the Dockerfile, as far as that goes without docker, with the npm of its image. The first
-// command that fails ends it with status 1.
+// npm run install:check: runs the README's own install commands, word for word, in a copy of the tracked files, with
+// npm 10 and npm 11; then the build stage of the Dockerfile, as far as that goes without docker, with the npm of its
+// image. The first command that fails ends it with status 1.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -30,7 +30,8 @@ const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: '
   .filter((file) => file !== '' && existsSync(join(root, file)));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-// npm keeps what it has fetched. The first installation asks the registry for everything, the others only for what that has not brought.
+// npm keeps what it has fetched. The first installation asks the registry for everything, the others only for what that
+// has not brought.
 const others = { npm_config_prefer_offline: 'true' };
 try {
   await checkReadme(10);

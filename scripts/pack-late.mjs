@@ -1,6 +1,6 @@
-// Packs libraries that the daemon needs only after its registration, or never: they are large and complete in themselves. They
-// lie in the bundle compressed. Node reads through all code of a file before the first line runs, and for these that takes longer than
-// registering with the runtime does.
+// Packs libraries that the daemon needs only after its registration, or never: they are large and complete in
+// themselves. They lie in the bundle compressed. Node reads through all code of a file before the first line runs, and
+// for these that takes longer than registering with the runtime does.
 import { brotliCompressSync } from 'node:zlib';
 import { bundleWithInputs } from './shared/bundle.mjs';
 
@@ -19,8 +19,8 @@ const PURE = ['@kubernetes/client-node'];
 const withheld = (name) => `export class ${name} { isAuthProvider() { return false; } }`;
 
 /**
- * Modules by the end of their path, and the code that stands for each: the whole of them would be most of each bundle, and
- * 7 MiB resident.
+ * Modules by the end of their path, and the code that stands for each: the whole of them would be most of each bundle,
+ * and 7 MiB resident.
  * @type {Record<string, string>}
  */
 const INSTEAD = {
@@ -34,7 +34,8 @@ const INSTEAD = {
   '@kubernetes/client-node/dist/exec_auth.js': withheld('ExecAuth'),
   '@kubernetes/client-node/dist/file_auth.js': withheld('FileAuth'),
   '@kubernetes/client-node/dist/gcp_auth.js': withheld('GoogleCloudPlatformAuth'),
-  // For services of gRPC's own about itself (channelz, ORCA), whose definitions it would read from files that are not there.
+  // For services of gRPC's own about itself (channelz, ORCA), whose definitions it would read from files that are not
+  // there.
   '@grpc/proto-loader/build/src/index.js': `
     exports.loadSync = () => { throw new Error('definitions are not read from files in this bundle'); };`,
 };

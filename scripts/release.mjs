@@ -1,10 +1,12 @@
-// npm run release: writes all files of a release, from a clean tree, bit by bit the same wherever and whenever it is done.
+// npm run release: writes all files of a release, from a clean tree, bit by bit the same wherever and whenever it is
+// done.
 //
 //   node scripts/release.mjs [--out DIR] [--only PART,...] [--download-url URL] [--allow-dirty] [--this-node]
 //
-// DIR is by default dist/release; an earlier release in it is replaced. PART is tarball, deb, krew, chart or image; the default is all. URL is the folder
-// that the files will be downloaded from; krew's manifest names it. The time of all files is SOURCE_DATE_EPOCH, by default that of the last commit.
-// The Node that builds is the one of the image, since the bytes of compressed parts depend on it; --this-node takes the one that runs.
+// DIR is by default dist/release; an earlier release in it is replaced. PART is tarball, deb, krew, chart or image; the
+// default is all. URL is the folder that the files will be downloaded from; krew's manifest names it. The time of all
+// files is SOURCE_DATE_EPOCH, by default that of the last commit. The Node that builds is the one of the image, since
+// the bytes of compressed parts depend on it; --this-node takes the one that runs.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

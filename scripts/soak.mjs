@@ -1,4 +1,5 @@
-// npm run soak -- [--rounds N | --minutes N] [--seed S] [--suite trixie|sid|release]: churn on a real containerd, checked against the files of the kernel.
+// npm run soak -- [--rounds N | --minutes N] [--seed S] [--suite trixie|sid|release]: churn on a real containerd,
+// checked against the files of the kernel.
 import { fileURLToPath } from 'node:url';
 import { buildAll } from './build.mjs';
 import { findMissingPrerequisite } from './runtime/debian-root.mjs';

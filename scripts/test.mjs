@@ -1,5 +1,6 @@
-// npm test: all set-up, then the tests that a change should pass: generated code, format, lint, types, unit and conformance tests, and the
-// core of the end-to-end tests on real containerds. npm run test:all: that, and then everything else there is.
+// npm test: all set-up, then the tests that a change should pass: generated code, format, lint, types, unit and
+// conformance tests, and the core of the end-to-end tests on real containerds. npm run test:all: that, and then
+// everything else there is.
 //
 //   node scripts/test.mjs [--all]
 //

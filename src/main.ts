@@ -74,8 +74,9 @@ async function openProcessLog(options: LogOptions, message: string): Promise<Log
 }
 
 /**
- * After an uncaught exception the state of the process is not known. It logs the exception and ends at once, so that its supervisor starts
- * it again. What was answered is on disk, or with the API server, and the next start goes on from there.
+ * After an uncaught exception the state of the process is not known. It logs the exception and ends at once, so that
+ * its supervisor starts it again. What was answered is on disk, or with the API server, and the next start goes on from
+ * there.
  */
 function endBy(log: Logger, error: unknown, origin: string, message: string): void {
   log.fatal({ err: error, origin }, message);

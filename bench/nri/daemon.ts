@@ -10,7 +10,9 @@ export function takeBundle(dir: string, file = join(projectRoot(), 'dist/cpusetd
   return copy;
 }
 
-/** The bundled daemon with state, sockets and log in the folder; CPU 0 is reserved, the machine's cgroups are its own. */
+/**
+ * The bundled daemon with state, sockets and log in the folder; CPU 0 is reserved, the machine's cgroups are its own.
+ */
 export function startDaemon(dir: string, bundle: string, args: readonly string[] = []): Promise<PluginProcess> {
   const socketPath = join(dir, 'nri.sock');
   const command = [

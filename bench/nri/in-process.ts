@@ -24,7 +24,9 @@ export interface Parts extends Timing {
   readonly totalMs: number;
 }
 
-/** The daemon's own path of a request, from bytes to bytes, in this process: real state file, real cgroups, real log. */
+/**
+ * The daemon's own path of a request, from bytes to bytes, in this process: real state file, real cgroups, real log.
+ */
 export interface InProcess {
   readonly transactor: Transactor;
   /** The work of the daemon after the answers have left. */

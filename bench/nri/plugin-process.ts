@@ -42,7 +42,10 @@ export class PluginProcess {
     readonly registeredMs: Promise<number>,
   ) {}
 
-  /** Starts it with an environment of nothing but PATH and the variables of deploy/cpusetd.service, and resolves when it has connected. */
+  /**
+   * Starts it with an environment of nothing but PATH and the variables of deploy/cpusetd.service, and resolves when it
+   * has connected.
+   */
   static async start({ socketPath, command, logFile }: PluginProcessOptions): Promise<PluginProcess> {
     rmSync(socketPath, { force: true });
     const server = createServer().listen(socketPath);

@@ -2,7 +2,10 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { quotaFileOf } from '../../test/e2e/rig/cgroup-files';
 
-/** Gives the cgroup of all pods, and that of the burstable ones, which request all CPUs but one, the CPU shares that a kubelet gives them. */
+/**
+ * Gives the cgroup of all pods, and that of the burstable ones, which request all CPUs but one, the CPU shares that a
+ * kubelet gives them.
+ */
 export function setShares(cgroupRoot: string, cpus: number): void {
   const write = (path: string, count: number): void => {
     const file = quotaFileOf(path);

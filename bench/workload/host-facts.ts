@@ -40,8 +40,8 @@ export function readHost(cgroupRoot: string, container: RunningContainer, isAlon
 }
 
 /**
- * Time in which CPUs ran threads. Exact with cgroup v1. Version 2 has no such counter of a CPU: there it is the ticks of /proc/stat, which miss much of a
- * service that sleeps and wakes with them.
+ * Time in which CPUs ran threads. Exact with cgroup v1. Version 2 has no such counter of a CPU: there it is the ticks
+ * of /proc/stat, which miss much of a service that sleeps and wakes with them.
  */
 function readBusyMs(cpus: CpuSet): number {
   const v1 = '/sys/fs/cgroup/cpuacct/cpuacct.usage_percpu';

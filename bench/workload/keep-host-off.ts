@@ -3,9 +3,9 @@ import type { CpuSet } from '../../src/core/cpuset';
 import { listPids, listTids, readCgroupsOf, readTask } from '../../src/host/proc/tasks';
 
 /**
- * Keeps the programs outside of the containers on the reserved CPUs, as `CPUAffinity=` of systemd would. Threads of the kernel stay as they are: with
- * their affinity a service manager does nothing either. Returns what gives all threads their affinity back. Containers have to be created before:
- * what is started meanwhile has the affinity of its parent.
+ * Keeps the programs outside of the containers on the reserved CPUs, as `CPUAffinity=` of systemd would. Threads of the
+ * kernel stay as they are: with their affinity a service manager does nothing either. Returns what gives all threads
+ * their affinity back. Containers have to be created before: what is started meanwhile has the affinity of its parent.
  *
  * @param cgroupRoot the cgroup of all containers
  */

@@ -30,7 +30,9 @@ export interface Progress {
   readonly units: number;
 }
 
-/** Units that a burner did in a span, between the lines of progress around it. Throws when they do not reach around it. */
+/**
+ * Units that a burner did in a span, between the lines of progress around it. Throws when they do not reach around it.
+ */
 export function unitsWithin(lines: readonly Progress[], { fromNs, toNs }: Span): number {
   return unitsAt(lines, toNs) - unitsAt(lines, fromNs);
 }

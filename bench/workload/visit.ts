@@ -81,8 +81,8 @@ const runProgram = (...args: readonly (string | number)[]): Pick<ContainerSpec, 
 });
 
 /**
- * Measures one scenario: starts what belongs to it, runs the service once, and ends all again. Throws when containers are not on the CPUs that the
- * scenario says.
+ * Measures one scenario: starts what belongs to it, runs the service once, and ends all again. Throws when containers
+ * are not on the CPUs that the scenario says.
  */
 export async function visit(place: Place, scenario: Scenario): Promise<Visit> {
   const { runtime, dir, bundle } = place;

@@ -1,5 +1,5 @@
-// Chromium as Debian packs it, unpacked once into the cache with all that it needs. It runs in a root of its own, so that the libraries of the
-// host do not matter:
+// Chromium as Debian packs it, unpacked once into the cache with all that it needs. It runs in a root of its own, so
+// that the libraries of the host do not matter:
 //
 //   node scripts/browser/chromium.mjs    prints the path of the program that starts it
 import { join } from 'node:path';

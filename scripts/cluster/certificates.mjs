@@ -15,7 +15,8 @@ export function makeAuthority(dir) {
 }
 
 /**
- * Makes a certificate for a client of this name and group, or for a server at these addresses: `<file>.crt`, `<file>.key`.
+ * Makes a certificate for a client of this name and group, or for a server at these addresses: `<file>.crt`,
+ * `<file>.key`.
  * @param {string} dir
  * @param {object} owner
  * @param {string} owner.name the user's name, as the API server reads it

@@ -48,8 +48,8 @@ export const apiServerArgs = (file, { etcd, address, port }) => [
 ];
 
 /**
- * On loopback, the Service `kubernetes` leads nowhere: its endpoints may not be there. In a network namespace of its own the API server listens at the
- * address of that Service too, for pods.
+ * On loopback, the Service `kubernetes` leads nowhere: its endpoints may not be there. In a network namespace of its
+ * own the API server listens at the address of that Service too, for pods.
  * @param {string} address
  */
 const listeningArgs = (address) =>

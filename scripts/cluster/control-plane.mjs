@@ -1,5 +1,5 @@
-// The control plane of a cluster: etcd, kube-apiserver and, if wanted, kube-controller-manager and schedulers. All of it is in a
-// folder that goes with it.
+// The control plane of a cluster: etcd, kube-apiserver and, if wanted, kube-controller-manager and schedulers. All of
+// it is in a folder that goes with it.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,9 @@ import { waitUntilServed } from './wait-until-served.mjs';
 /** The components that a control plane may have beside etcd and the API server. @type {Further[]} */
 export const allFurther = ['kube-controller-manager', 'kube-scheduler', schedulerPlugins];
 
-/** The identities with a kubeconfig, by the name of its file. @type {{ file: string, name: string, group?: string }[]} */
+/**
+ * The identities with a kubeconfig, by the name of its file. @type {{ file: string, name: string, group?: string }[]}
+ */
 const identities = [
   { file: 'admin', name: 'admin', group: 'system:masters' },
   { file: 'nobody', name: 'nobody', group: 'nobodies' },
@@ -36,11 +38,15 @@ const identities = [
 /**
  * Starts the control plane and waits until the API server is ready.
  * @param {object} options
- * @param {string} [options.address] where the API server listens; default: loopback, so that no node outside can reach it
+ * @param {string} [options.address] where the API server listens; default: loopback, so that no node outside can reach
+ * it
  * @param {number} [options.port] of the API server; default: one that is free
- * @param {Further[]} [options.further] the components that are started beside etcd and the API server; others can be started later
- * @param {string} [options.schedulerConfig] the configuration of kube-scheduler-plugins, read at each of its starts; default: that of `deploy`
- * @param {string} [options.kubeSchedulerConfig] the configuration of kube-scheduler, read at each of its starts; default: none
+ * @param {Further[]} [options.further] the components that are started beside etcd and the API server; others can be
+ * started later
+ * @param {string} [options.schedulerConfig] the configuration of kube-scheduler-plugins, read at each of its starts;
+ * default: that of `deploy`
+ * @param {string} [options.kubeSchedulerConfig] the configuration of kube-scheduler, read at each of its starts;
+ * default: none
  * @param {import('../shared/log.mjs').Log} [options.log]
  * @returns the facts about it (JSON), and `kill`, `start` (of a component) and `stop`
  */

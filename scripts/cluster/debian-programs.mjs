@@ -13,7 +13,8 @@ const packages = ['etcd-server', 'prometheus'];
 /**
  * Gives the programs, and fetches them when the cache has none (about half a minute).
  * @param {EnsureOptions} options
- * @returns {{ etcd: string, prometheus: string, promtool: string, versions: Record<string, string> }} their paths; versions: by program
+ * @returns {{ etcd: string, prometheus: string, promtool: string, versions: Record<string, string> }} their paths;
+ * versions: by program
  * @throws {Error} with the reason for the operator when they can't be had
  */
 export function ensureDebianPrograms({ env = process.env, log = () => {} } = {}) {

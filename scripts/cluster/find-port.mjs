@@ -9,7 +9,8 @@ const ephemeral = '/proc/sys/net/ipv4/ip_local_port_range';
 const lowestPort = 10_000;
 
 /**
- * A port that is free now, also between a crash and the next start: the kernel gives it only to a process that names it.
+ * A port that is free now, also between a crash and the next start: the kernel gives it only to a process that names
+ * it.
  * @returns {Promise<number>}
  */
 export async function findPort() {

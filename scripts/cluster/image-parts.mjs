@@ -1,4 +1,5 @@
-// The parts of the image of cpusetd that are not its own. This file imports no package: the parts are fetched before `npm ci`.
+// The parts of the image of cpusetd that are not its own. This file imports no package: the parts are fetched before
+// `npm ci`.
 import { ensureBasePackages, findNewestPins } from '../release/base.mjs';
 import { ensureNode, releaseNode } from '../release/node-programs.mjs';
 import { messageOf } from '../shared/errors.mjs';
@@ -22,7 +23,8 @@ export function ensureImageParts(options = {}) {
 }
 
 /**
- * Gets the base ready. Where Debian has replaced a package of base.json, tests go on with what it has today; a release does not.
+ * Gets the base ready. Where Debian has replaced a package of base.json, tests go on with what it has today; a release
+ * does not.
  * @param {DebianArch[]} architectures
  * @param {EnsureOptions} options
  * @returns {{ pins?: Pins }} nothing when it is that of base.json

@@ -1,6 +1,6 @@
 // The image of a release, as clusters of tests run it.
 //
-//   node scripts/cluster/image.mjs ARCHIVE [amd64] [arm64] [--name NAME]     writes the image, by default for this machine
+// node scripts/cluster/image.mjs ARCHIVE [amd64] [arm64] [--name NAME] writes the image, by default for this machine
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';

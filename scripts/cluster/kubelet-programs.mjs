@@ -1,4 +1,5 @@
-// The kubelet of each kind of node: that of the control plane's release, or one that is a minor release older, as in a cluster during an upgrade.
+// The kubelet of each kind of node: that of the control plane's release, or one that is a minor release older, as in a
+// cluster during an upgrade.
 import { join } from 'node:path';
 import { ensureGoPrograms } from '../go-programs/build.mjs';
 

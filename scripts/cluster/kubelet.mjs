@@ -1,10 +1,13 @@
-// Runs a kubelet in the mount namespace of a private runtime (scripts/runtime) until it is ended. For the tests of clusters.
+// Runs a kubelet in the mount namespace of a private runtime (scripts/runtime) until it is ended. For the tests of
+// clusters.
 //
-//   node scripts/cluster/kubelet.mjs --control-plane JSON --runtime JSON --name NODE --address IP [--settings JSON] [--attached]
+// node scripts/cluster/kubelet.mjs --control-plane JSON --runtime JSON --name NODE --address IP [--settings JSON]
+// [--attached]
 //
-// The facts of the control plane and of the runtime are those of their `ready` lines. `settings` are merged into the kubelet's
-// configuration. Standard output carries one JSON line per event: `ready` when the process runs (the Node is registered later),
-// then `stopped`. With --attached it takes the lines `kill` and `start`, answered by `killed` and `started`.
+// The facts of the control plane and of the runtime are those of their `ready` lines. `settings` are merged into the
+// kubelet's configuration. Standard output carries one JSON line per event: `ready` when the process runs (the Node is
+// registered later), then `stopped`. With --attached it takes the lines `kill` and `start`, answered by `killed` and
+// `started`.
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,7 +1,9 @@
-// The CustomResourceDefinitions of the Prometheus Operator that deploy/monitoring has objects of, from the operator's Go module.
+// The CustomResourceDefinitions of the Prometheus Operator that deploy/monitoring has objects of, from the operator's
+// Go module.
 //
-//   node scripts/cluster/monitoring-definitions.mjs     prints the folder with the files; else says why there are none, and ends with 3 when
-//                                                       this machine has no Go or no way to the module, with 1 otherwise
+// node scripts/cluster/monitoring-definitions.mjs prints the folder with the files; else says why there are none, and
+// ends with 3 when
+// this machine has no Go or no way to the module, with 1 otherwise
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';

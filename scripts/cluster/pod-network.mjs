@@ -2,7 +2,8 @@
 
 /**
  * The text of the CNI configuration.
- * @param {string} address of the node; its last number chooses the bridge and the subnet, so that nodes of a cluster share none
+ * @param {string} address of the node; its last number chooses the bridge and the subnet, so that nodes of a cluster
+ * share none
  * @returns {string} JSON
  */
 export function formatPodNetwork(address) {

@@ -1,7 +1,8 @@
-// Gets the programs of a cluster ready and prints their versions; else says why there are none, and ends with 3 when this machine
-// cannot build them, with 1 otherwise.
+// Gets the programs of a cluster ready and prints their versions; else says why there are none, and ends with 3 when
+// this machine cannot build them, with 1 otherwise.
 //
-//   node scripts/cluster/prepare.mjs [--kubelets] [NAME...]     --kubelets: those of all kinds of nodes; NAME: a further module of scripts/go-programs
+// node scripts/cluster/prepare.mjs [--kubelets] [NAME...] --kubelets: those of all kinds of nodes; NAME: a further
+// module of scripts/go-programs
 import { CannotBuild, ensureGoPrograms, statusCannotBuild } from '../go-programs/build.mjs';
 import { messageOf } from '../shared/errors.mjs';
 import { logToStderr as log } from '../shared/log.mjs';

@@ -18,8 +18,8 @@ const kindPattern = / \[(\w+), ([\w-]+)\]$/;
 const notRunPattern = /^\[not run: /;
 
 /**
- * Two tables in Markdown. The first has a row for each scenario that runs on several kinds of nodes, and a column for each kind; the second
- * has the scenarios that run once. The cells are the seconds of each that held.
+ * Two tables in Markdown. The first has a row for each scenario that runs on several kinds of nodes, and a column for
+ * each kind; the second has the scenarios that run once. The cells are the seconds of each that held.
  * @param {JestResults} results
  * @returns {string}
  */

@@ -1,14 +1,16 @@
 // Runs a control plane until it is ended. For people, and for the end-to-end tests.
 //
-//   node scripts/cluster/run.mjs [--only-api-server] [--scheduler-plugins] [--scheduler-config FILE] [--kube-scheduler-config FILE]
+// node scripts/cluster/run.mjs [--only-api-server] [--scheduler-plugins] [--scheduler-config FILE]
+// [--kube-scheduler-config FILE]
 //                               [--address IP] [--port N] [--attached]
 //
-// With --scheduler-plugins kube-scheduler-plugins runs beside kube-scheduler, with deploy/scheduler-plugins/scheduler.yaml or FILE.
-// With --kube-scheduler-config kube-scheduler has the configuration FILE, which is read at each of its starts.
+// With --scheduler-plugins kube-scheduler-plugins runs beside kube-scheduler, with
+// deploy/scheduler-plugins/scheduler.yaml or FILE. With --kube-scheduler-config kube-scheduler has the configuration
+// FILE, which is read at each of its starts.
 //
-// Standard output carries one JSON line per event: `ready` (server, kubeconfigs, versions), then `stopped`. It ends on SIGINT or
-// SIGTERM. With --attached it also ends when standard input closes, and takes the lines `kill COMPONENT` and `start COMPONENT`,
-// answered by `killed` and `started`; that may be a component that was not started at first.
+// Standard output carries one JSON line per event: `ready` (server, kubeconfigs, versions), then `stopped`. It ends on
+// SIGINT or SIGTERM. With --attached it also ends when standard input closes, and takes the lines `kill COMPONENT` and
+// `start COMPONENT`, answered by `killed` and `started`; that may be a component that was not started at first.
 import { parseArgs } from 'node:util';
 import { logToStderr } from '../shared/log.mjs';
 import { serveAttached } from '../shared/serve-attached.mjs';

@@ -15,7 +15,8 @@ const definition = join(deploy, 'crds/noderesourcetopologies.topology.node.k8s.i
 export const kubeconfigOfExamples = '/etc/kubernetes/scheduler.conf';
 
 /**
- * Gets the program, writes its configuration, and applies the definition of NodeResourceTopology and the rights to read it.
+ * Gets the program, writes its configuration, and applies the definition of NodeResourceTopology and the rights to read
+ * it.
  * @param {object} options
  * @param {string} options.work the folder of the control plane
  * @param {string} options.programs the folder with kubectl

@@ -22,7 +22,10 @@ export class ServerProcess {
   /** @type {NodeJS.Timeout | undefined} */
   #restart;
 
-  /** The time after which it is started again when it ends by itself, as systemd does. Undefined: it is not. @type {number | undefined} */
+  /**
+   * The time after which it is started again when it ends by itself, as systemd does. Undefined: it is not. @type
+   * {number | undefined}
+   */
   restartAfterMs;
 
   /**

@@ -1,4 +1,5 @@
-// The command that runs the tests of test/cluster, in a network namespace of their own: their servers are away from the host.
+// The command that runs the tests of test/cluster, in a network namespace of their own: their servers are away from the
+// host.
 
 /** Test files at once. The tests wait for kubelets more than they work. */
 const workers = 3;

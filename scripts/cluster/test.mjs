@@ -1,8 +1,10 @@
 // `npm run e2e:cluster`: the tests of test/cluster on a real cluster, in a network namespace of their own.
 //
-//   node scripts/cluster/test.mjs [--docs] [ARG...]     --docs writes the tables of test/cluster/RESULTS.md; other arguments are for jest
+// node scripts/cluster/test.mjs [--docs] [ARG...] --docs writes the tables of test/cluster/RESULTS.md; other arguments
+// are for jest
 //
-// Programs are built or fetched first, since the namespace has no way out. Tests whose programs can't be had are listed as not run.
+// Programs are built or fetched first, since the namespace has no way out. Tests whose programs can't be had are listed
+// as not run.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

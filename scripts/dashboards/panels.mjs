@@ -1,4 +1,5 @@
-// The building blocks of the dashboards: panels of a few kinds, each with a description, a unit and a link to the runbook.
+// The building blocks of the dashboards: panels of a few kinds, each with a description, a unit and a link to the
+// runbook.
 import {
   BigValueGraphMode,
   LegendDisplayMode,
@@ -81,7 +82,10 @@ function describe(builder, { title, description, unit = 'short', runbook = 'metr
   return builder;
 }
 
-/** The names of all series below the panel; or, where there are many and most are 0, beside it, those with the largest values first. */
+/**
+ * The names of all series below the panel; or, where there are many and most are 0, beside it, those with the largest
+ * values first.
+ */
 function legend(isLong = false) {
   const builder = new VizLegendOptionsBuilder().showLegend(true);
   if (!isLong) return builder.displayMode(LegendDisplayMode.List).placement(LegendPlacement.Bottom).calcs([]);
@@ -93,8 +97,8 @@ function legend(isLong = false) {
 const tooltip = () => new VizTooltipOptionsBuilder().mode(TooltipDisplayMode.Multi).sort(SortOrder.Descending);
 
 /**
- * The growth of a counter over the interval of a graph. A process that is younger than that has counted all of it in the interval, also what
- * came before its first scrape: `increase` sees only what comes after one.
+ * The growth of a counter over the interval of a graph. A process that is younger than that has counted all of it in
+ * the interval, also what came before its first scrape: `increase` sees only what comes after one.
  * @param {(name: string) => string} metric a metric of the chosen nodes
  * @param {string} name of the counter
  * @param {string[]} labels of the counter that tell its series apart, besides those of the process
@@ -131,7 +135,8 @@ const STATES = [
 
 /**
  * The state of each connection over time, as bars.
- * @param {PanelText & { queries: [state: (name: string) => string, legend: string][] }} panel the first of a query: the series that is 1 in this state
+ * @param {PanelText & { queries: [state: (name: string) => string, legend: string][] }} panel the first of a query: the
+ * series that is 1 in this state
  */
 export function states({ queries, ...text }) {
   const options = Object.fromEntries(STATES.map(({ text, color }, index) => [String(index), { text, color, index }]));
@@ -152,8 +157,9 @@ export function states({ queries, ...text }) {
 }
 
 /**
- * One number now. `redFrom`: from this value on it is red, below green. `isGood`: 1 is green and yes, 0 red and no. Without either it is neither.
- * It is the number of now only: that of a node which is gone is not shown, and the tile then has no colour.
+ * One number now. `redFrom`: from this value on it is red, below green. `isGood`: 1 is green and yes, 0 red and no.
+ * Without either it is neither. It is the number of now only: that of a node which is gone is not shown, and the tile
+ * then has no colour.
  * @param {PanelText & { expr: string, redFrom?: number, isGood?: boolean }} panel
  */
 export function number({ expr, redFrom, isGood = false, ...text }) {
@@ -208,8 +214,10 @@ export function heatmap({ expr, unit = 's', ...text }) {
 }
 
 /**
- * A table of the series as they are now; `order` has the fields from the left, `hidden` are labels without a column. `linksToNode`: each name of a node leads to its dashboard.
- * @param {PanelText & { expr: string, order: string[], hidden: string[], names?: Record<string, string>, linksToNode?: boolean }} panel
+ * A table of the series as they are now; `order` has the fields from the left, `hidden` are labels without a column.
+ * `linksToNode`: each name of a node leads to its dashboard.
+ * @param {PanelText & { expr: string, order: string[], hidden: string[], names?: Record<string, string>, linksToNode?:
+ * boolean }} panel
  */
 export function table({ expr, order, hidden, names = {}, linksToNode = false, ...text }) {
   const builder = describe(new TableBuilder(), { span: 24, ...text }).height(10);
@@ -220,7 +228,10 @@ export function table({ expr, order, hidden, names = {}, linksToNode = false, ..
   return builder.withTransformation({ id: 'organize', options: { excludeByName, indexByName, renameByName: names } });
 }
 
-/** To the dashboard of the node in this row. The clusters stay those that are chosen: where there is one only, its series may have no such label. */
+/**
+ * To the dashboard of the node in this row. The clusters stay those that are chosen: where there is one only, its
+ * series may have no such label.
+ */
 const NODE_LINK = {
   title: 'This node',
   url: `/d/${NODE_UID}?\${datasource:queryparam}&\${cluster:queryparam}&var-instance=\${__data.fields.instance:percentencode}&\${__url_time_range}`,

@@ -12,7 +12,10 @@ import type { Stage } from './stage';
 
 const say = (line: string): void => console.log(line);
 
-/** Builds the root folder of containerd when there is none. What it says meanwhile is passed on; `reason`: why there is none. */
+/**
+ * Builds the root folder of containerd when there is none. What it says meanwhile is passed on; `reason`: why there is
+ * none.
+ */
 async function prepareRoot(): Promise<{ status: number | null; reason: string }> {
   const script = join(projectRoot(), 'scripts/runtime/debian-root.mjs');
   const build = spawn(process.execPath, [script, 'trixie'], { stdio: ['ignore', 'ignore', 'pipe'] });

@@ -1,4 +1,5 @@
-// Loaded into the daemon on the embedded stage, whose cgroups are plain files. A write then replaces the whole file, as in the kernel.
+// Loaded into the daemon on the embedded stage, whose cgroups are plain files. A write then replaces the whole file, as
+// in the kernel.
 const fs = require('node:fs');
 
 const { writeSync } = fs;

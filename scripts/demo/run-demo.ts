@@ -5,7 +5,9 @@ export interface DemoOptions extends Pick<StoryOptions, 'say' | 'patienceMs'> {
   readonly stage: Stage;
 }
 
-/** Plays the story on this stage, and closes the stage in every case. Gives the exit status: 0 when every claim held. */
+/**
+ * Plays the story on this stage, and closes the stage in every case. Gives the exit status: 0 when every claim held.
+ */
 export async function runDemo({ stage, say, patienceMs }: DemoOptions): Promise<number> {
   let failed = 0;
   const check: StoryOptions['check'] = (claim, seen, wanted) => {

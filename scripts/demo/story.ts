@@ -12,7 +12,10 @@ export interface StoryOptions {
   readonly patienceMs: number;
 }
 
-/** Plays every task of cpusetd once: pin, keep others off, repair, restart, release. Every claim is checked from outside cpusetd. */
+/**
+ * Plays every task of cpusetd once: pin, keep others off, repair, restart, release. Every claim is checked from outside
+ * cpusetd.
+ */
 export async function playStory(stage: Stage, { say, check, patienceMs }: StoryOptions): Promise<void> {
   const { machine, words } = stage;
   const online = parseCpuList(machine);

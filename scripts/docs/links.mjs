@@ -61,12 +61,15 @@ export function toSiteLink(href, { page, pages, repository, root }) {
   return `${repository}/${kind}/main/${target}${end}`;
 }
 
-/** Links that stay as they are where the address of the repository is not known: toSiteLink has looked at their files. */
+/**
+ * Links that stay as they are where the address of the repository is not known: toSiteLink has looked at their files.
+ */
 export const linksOfRepository = [/^\.{1,2}\//];
 
 /**
  * @param {string} root the project's folder
- * @returns {string | undefined} the address of the repository in package.json, for browsers; undefined while it is not known
+ * @returns {string | undefined} the address of the repository in package.json, for browsers; undefined while it is not
+ * known
  */
 export function readRepository(root) {
   const { repository } = /** @type {{ repository?: string | { url?: string } }} */ (

@@ -1,7 +1,9 @@
-// Builds, once, unmodified programs of other projects from the Go modules that the folders here pin, and keeps them in the cache.
+// Builds, once, unmodified programs of other projects from the Go modules that the folders here pin, and keeps them in
+// the cache.
 //
-//   node scripts/go-programs/build.mjs NAME...|--all     prints the folder of each module's programs; else says why there is none, and
-//                                                        ends with 3 when this machine has no Go or no way to the modules, with 1 otherwise
+// node scripts/go-programs/build.mjs NAME...|--all prints the folder of each module's programs; else says why there is
+// none, and
+// ends with 3 when this machine has no Go or no way to the modules, with 1 otherwise
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -26,11 +28,15 @@ const goesOn = 'the next build goes on where this one stopped';
 /** The exit status for `CannotBuild`. */
 export const statusCannotBuild = 3;
 
-/** This machine cannot build the programs, and the project is not to blame: it has no Go that is new enough, or no way to the modules. */
+/**
+ * This machine cannot build the programs, and the project is not to blame: it has no Go that is new enough, or no way
+ * to the modules.
+ */
 export class CannotBuild extends Error {}
 
 /**
- * The folder of a module's finished programs; it may not exist yet. Another version, or another recipe, has another folder.
+ * The folder of a module's finished programs; it may not exist yet. Another version, or another recipe, has another
+ * folder.
  * @param {Recipe} recipe
  * @param {NodeJS.ProcessEnv} env
  */
@@ -82,9 +88,10 @@ async function fetchModules({ name, dir, packages, testPackages }) {
 const lastLine = (text) => (text ?? '').trim().split('\n').at(-1);
 
 /**
- * Gives the folder with a module's programs, building them when the cache has none. Progress goes to standard error. While another
- * process builds, it waits for that one. After a build that was cut, Go's own caches (GOMODCACHE and GOCACHE, by default below the home
- * folder) have what was fetched and compiled by then. Nothing ends a build that makes progress.
+ * Gives the folder with a module's programs, building them when the cache has none. Progress goes to standard error.
+ * While another process builds, it waits for that one. After a build that was cut, Go's own caches (GOMODCACHE and
+ * GOCACHE, by default below the home folder) have what was fetched and compiled by then. Nothing ends a build that
+ * makes progress.
  * @param {string} name
  * @param {EnsureOptions} options
  * @returns {{ dir: string, versions: Record<string, string> }} versions: by program
@@ -109,8 +116,8 @@ export function ensureGoPrograms(name, { env = process.env, log = () => {} } = {
 }
 
 /**
- * Begins to fetch the modules of these names, one after the other, in a process that nobody waits for: it takes the network while
- * `ensureGoPrograms` takes the CPUs for another name. What it can't fetch, `ensureGoPrograms` tells.
+ * Begins to fetch the modules of these names, one after the other, in a process that nobody waits for: it takes the
+ * network while `ensureGoPrograms` takes the CPUs for another name. What it can't fetch, `ensureGoPrograms` tells.
  * @param {readonly string[]} names
  * @param {NodeJS.ProcessEnv} env
  * @returns {void}

@@ -17,8 +17,8 @@ import { basename, join } from 'node:path';
  */
 
 /**
- * Writes the sources of a copy into a folder, and the overlay for `go build` that lays them beside those of the program: Go lets nothing of its module cache be
- * replaced, so the copy imports a package of its own.
+ * Writes the sources of a copy into a folder, and the overlay for `go build` that lays them beside those of the
+ * program: Go lets nothing of its module cache be replaced, so the copy imports a package of its own.
  * @param {object} options
  * @param {string} options.dir the folder of go.mod
  * @param {string} options.name the name of the copy

@@ -1,4 +1,5 @@
-// The modules of this folder: what their go.mod pins, the flags of their builds, and the name of the folder in the cache.
+// The modules of this folder: what their go.mod pins, the flags of their builds, and the name of the folder in the
+// cache.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -15,7 +16,8 @@ import { fileURLToPath } from 'node:url';
  * @property {string} [module] the module whose version counts, where all programs are of ours
  * @property {string[]} [ownPrograms] programs of ours that use the module: their folders beside go.mod
  * @property {Record<string, Copy>} [copies] programs of ours with a changed package, by their names
- * @property {Record<string, string>} [testPackages] programs that are the tests of a package (`go test -c`): that package
+ * @property {Record<string, string>} [testPackages] programs that are the tests of a package (`go test -c`): that
+ * package
  * @property {string} takes the time of a first build on two CPUs
  */
 /**

@@ -19,7 +19,10 @@ import { commonArguments, formatKernelArguments, formatTopologyArguments } from 
 import { packSiblingOrder } from './sibling-order.mjs';
 
 const workPrefix = 'cpusetd-machine-';
-/** Time without a line on console or results, after which a machine hangs. A busy host makes it slow, which is no fault of its own. */
+/**
+ * Time without a line on console or results, after which a machine hangs. A busy host makes it slow, which is no fault
+ * of its own.
+ */
 const silenceMs = 1_800_000;
 
 /**
@@ -30,11 +33,14 @@ const silenceMs = 1_800_000;
  * @param {{ path: string, keep?: boolean }} options.disk with keep, what the machine writes stays
  * @param {import('./qemu-arguments.mjs').BootMachine} options.machine see machine.mjs
  * @param {Record<string, string | Uint8Array>} options.handIn files by name; `run.sh` is what the machine runs
- * @param {number} options.limitMs of processor time: after that, or when it has printed nothing for half an hour, it is ended
+ * @param {number} options.limitMs of processor time: after that, or when it has printed nothing for half an hour, it is
+ * ended
  * @param {(line: string) => void} [options.onResult] gets each line of the results as it comes
  * @param {AbortSignal} [options.signal] ends it too
- * @returns {Promise<{ status?: number, why: string, died: boolean, results: string, console: string, wallMs: number, cpuMs: number }>}
- *   status: that of run.sh; absent when it did not come to that. died: QEMU ended by a fault of its own. cpuMs: the time of
+ * @returns {Promise<{ status?: number, why: string, died: boolean, results: string, console: string, wallMs: number,
+ * cpuMs: number }>}
+ *   status: that of run.sh; absent when it did not come to that. died: QEMU ended by a fault of its own. cpuMs: the
+ *   time of
  *   the host's processors, which says more than the wall clock beside other work
  */
 export async function boot({ qemu, kernel, disk, machine, handIn, limitMs, onResult, signal }) {

@@ -1,8 +1,8 @@
 // Files as an initrd.
 
 /**
- * cpio in the "newc" format, uncompressed: for each file a header of hexadecimal fields, name and content, each padded to 4; then the
- * trailer. Several may follow each other in one initrd.
+ * cpio in the "newc" format, uncompressed: for each file a header of hexadecimal fields, name and content, each padded
+ * to 4; then the trailer. Several may follow each other in one initrd.
  * @param {Record<string, Buffer>} files by path; each may be run. The kernel makes no folders for them
  * @returns {Buffer}
  */

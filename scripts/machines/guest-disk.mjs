@@ -1,5 +1,5 @@
-// The disk that machines boot from: a Debian root with containerd, runc, crun, node and systemd. It is kept in the cache and
-// used by any number of machines at once: the writes of each go to a snapshot of its own.
+// The disk that machines boot from: a Debian root with containerd, runc, crun, node and systemd. It is kept in the
+// cache and used by any number of machines at once: the writes of each go to a snapshot of its own.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,

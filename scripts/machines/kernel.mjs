@@ -1,5 +1,5 @@
-// A Debian kernel in the form that boots fastest under emulation: the bare ELF (no decompression in the guest), the few modules
-// that are not built in, in the order they are loaded, and an initrd when the disk needs some of them.
+// A Debian kernel in the form that boots fastest under emulation: the bare ELF (no decompression in the guest), the few
+// modules that are not built in, in the order they are loaded, and an initrd when the disk needs some of them.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -8,7 +8,9 @@ import { buildOnce, cacheDir, nameByContent } from '../shared/cache.mjs';
 import { unpackPackages } from '../shared/debian.mjs';
 import { packCpio } from './cpio.mjs';
 
-/** The modules that are loaded from the disk. Dependencies come first; a module that a kernel has built in is left out. */
+/**
+ * The modules that are loaded from the disk. Dependencies come first; a module that a kernel has built in is left out.
+ */
 const modules = [
   ...['drivers/virtio/virtio_ring', 'drivers/virtio/virtio', 'drivers/virtio/virtio_pci_modern_dev'],
   ...['drivers/virtio/virtio_pci_legacy_dev', 'drivers/virtio/virtio_pci', 'drivers/char/virtio_console'],
@@ -24,8 +26,8 @@ const initScript = fileURLToPath(new URL('guest/initrd.sh', import.meta.url));
 
 /** @typedef {'v2' | 'v1' | 'generic'} KernelName */
 /**
- * The kernels that are used. Debian's cloud kernels have the drivers of the disk built in; bookworm's 6.1 is the last with cpusets on
- * cgroup v1. The generic one has emulated NUMA nodes.
+ * The kernels that are used. Debian's cloud kernels have the drivers of the disk built in; bookworm's 6.1 is the last
+ * with cpusets on cgroup v1. The generic one has emulated NUMA nodes.
  * @type {Record<KernelName, { suite: string, packages: string[], needsInitrd?: boolean }>}
  */
 const sources = {
@@ -123,7 +125,8 @@ function readModules(folder, paths) {
 }
 
 /**
- * The compressed kernel inside a bzImage; see "The Linux/x86 Boot Protocol", fields setup_sects and payload_offset/_length.
+ * The compressed kernel inside a bzImage; see "The Linux/x86 Boot Protocol", fields setup_sects and
+ * payload_offset/_length.
  * @param {Buffer} image
  */
 function extractElf(image) {

@@ -28,7 +28,9 @@ const fields = z.strictObject({
   cachesPerSocket: count.default(1),
   /** A number: so many, over equal groups of cores in their order. */
   nodes: z.union([count, z.array(node).min(1)]).default(1),
-  /** The kernel's numbers for the threads of a core: 0,1 (as in most virtual machines) or 0,N/2 (as on most real ones). */
+  /**
+   * The kernel's numbers for the threads of a core: 0,1 (as in most virtual machines) or 0,N/2 (as on most real ones).
+   */
   siblings: z.enum(['adjacent', 'apart']).default('adjacent'),
   memoryMib: count.default(2048),
   /** Taken offline before anything starts; kernel list format. */
@@ -36,7 +38,9 @@ const fields = z.strictObject({
   /** More for the kernel's command line, such as isolcpus=. */
   kernelArguments: z.array(z.string()).default([]),
   cgroup: z.enum(['v1', 'v2']).default('v2'),
-  /** Debian's kernel for clouds, which boots faster, or the one for all machines, which has more: emulated NUMA nodes. */
+  /**
+   * Debian's kernel for clouds, which boots faster, or the one for all machines, which has more: emulated NUMA nodes.
+   */
   kernel: z.enum(['cloud', 'generic']).default('cloud'),
   /** The Debian suite that containerd and all else but the kernel is from. */
   suite: z.enum(['trixie', 'sid']).default('trixie'),

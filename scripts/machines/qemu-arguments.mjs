@@ -52,8 +52,9 @@ export function formatTopologyArguments({ sockets, cores, threads, cachesPerSock
 }
 
 /**
- * Everything but topology, kernel and disks. Software emulation always, whatever the host could do: one thread, since it
- * costs less in all and has no races; the "max" CPU as Intel, since only then the guest sees caches and siblings in full.
+ * Everything but topology, kernel and disks. Software emulation always, whatever the host could do: one thread, since
+ * it costs less in all and has no races; the "max" CPU as Intel, since only then the guest sees caches and siblings in
+ * full.
  */
 export const commonArguments = [
   ...['-accel', 'tcg,thread=single,tb-size=512', '-cpu', 'max,vendor=GenuineIntel', '-bios', 'qboot.rom'],
@@ -61,9 +62,9 @@ export const commonArguments = [
 ];
 
 /**
- * The kernel's command line.
- * `lpj` saves calibrating each CPU, which under emulation takes minutes. The TSC is measured wrongly on a busy host (time then
- * runs several times too fast), so the HPET gives the time. The rest switches off things that a short life does not need.
+ * The kernel's command line. `lpj` saves calibrating each CPU, which under emulation takes minutes. The TSC is measured
+ * wrongly on a busy host (time then runs several times too fast), so the HPET gives the time. The rest switches off
+ * things that a short life does not need.
  * @param {BootMachine} machine
  * @returns {string}
  */

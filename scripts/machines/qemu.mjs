@@ -1,4 +1,5 @@
-// QEMU 10 of Debian trixie, unpacked into the cache: the one of bookworm (7.2) crashes guests, and the host may have none.
+// QEMU 10 of Debian trixie, unpacked into the cache: the one of bookworm (7.2) crashes guests, and the host may have
+// none.
 import { join } from 'node:path';
 import { cacheDir } from '../shared/cache.mjs';
 import { ensurePackages } from '../shared/debian.mjs';

@@ -1,7 +1,9 @@
 // The results of the machines, as text.
 
 /** @import { Results } from '../test-run/results.mjs' */
-/** @typedef {{ claim: string, outcome: keyof typeof signs, saw: string[], error?: string, durationMs: number }} Claim */
+/**
+ * @typedef {{ claim: string, outcome: keyof typeof signs, saw: string[], error?: string, durationMs: number }} Claim
+ */
 /**
  * @typedef {object} MachineRun
  * @property {import('./machine.mjs').Machine} machine

@@ -1,10 +1,12 @@
 // Proves the claims of test/machines in emulated machines, with the bundle dist/cpusetd.js.
 //
-//   node scripts/machines/run.mjs [--only MACHINE,...] [--claim NAME,...] [--all] [--bundle FILE] [--jobs 2] [--docs] [--list] [--prepare]
+// node scripts/machines/run.mjs [--only MACHINE,...] [--claim NAME,...] [--all] [--bundle FILE] [--jobs 2] [--docs]
+// [--list] [--prepare]
 //
-// Prints a line at the start of each machine and for each claim, then a table. What was seen is in a file, which it names. Ends with 0 when every claim held, 1 when one did not, 2 when no
-// machine can be had here. --all takes in the slow machines; --docs writes the tables of test/machines/RESULTS.md and
-// test/machines/last-run.md; --prepare only builds the parts of machines that the cache does not have.
+// Prints a line at the start of each machine and for each claim, then a table. What was seen is in a file, which it
+// names. Ends with 0 when every claim held, 1 when one did not, 2 when no machine can be had here. --all takes in the
+// slow machines; --docs writes the tables of test/machines/RESULTS.md and test/machines/last-run.md; --prepare only
+// builds the parts of machines that the cache does not have.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -178,7 +180,8 @@ function bundleGuest() {
 }
 
 /**
- * Proves the claims in a machine, with one retry, and only when QEMU itself died: any other failure is ours and is reported.
+ * Proves the claims in a machine, with one retry, and only when QEMU itself died: any other failure is ours and is
+ * reported.
  * @param {Machine} machine
  * @param {Parts} parts
  * @returns {Promise<MachineRun>}

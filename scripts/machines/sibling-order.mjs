@@ -1,8 +1,8 @@
 // Makes the kernel number the threads of a core far apart (0 and N/2), as most real machines do.
 //
-// Linux numbers CPUs in the order of the ACPI table MADT, and QEMU always lists siblings side by side. So the kernel is given
-// its own MADT through the initrd ("ACPI table upgrade": kernel/firmware/acpi/*.aml in an uncompressed cpio, taken when its
-// revision is higher than that of the firmware's).
+// Linux numbers CPUs in the order of the ACPI table MADT, and QEMU always lists siblings side by side. So the kernel is
+// given its own MADT through the initrd ("ACPI table upgrade": kernel/firmware/acpi/*.aml in an uncompressed cpio,
+// taken when its revision is higher than that of the firmware's).
 import { packCpio } from './cpio.mjs';
 import { cpuNumber } from './machine.mjs';
 

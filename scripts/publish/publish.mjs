@@ -29,7 +29,8 @@ import { checkCommit } from './checks.mjs';
 /**
  * @typedef {object} Publisher
  * @property {string} name
- * @property {Record<string, { type: 'string', example: string, isOptional?: boolean }>} options those that take a value, besides
+ * @property {Record<string, { type: 'string', example: string, isOptional?: boolean }>} options those that take a
+ * value, besides
  *   --release
  * @property {(request: Request) => Plan} plan
  */

@@ -1,4 +1,5 @@
-// The base of the image: the files of Debian that Node and cpusetd need, from packages of fixed versions and digests (base.json).
+// The base of the image: the files of Debian that Node and cpusetd need, from packages of fixed versions and digests
+// (base.json).
 //
 //   node scripts/release/base.mjs --renew     writes base.json anew, with the versions that Debian stable has today
 import { execFileSync } from 'node:child_process';
@@ -31,8 +32,9 @@ export const suite = 'trixie';
 const pinsFile = new URL('base.json', import.meta.url);
 
 /**
- * The files that are taken of each package: libraries for Node, env for the first line of cpusetd, a shell and flock for its locks
- * (src/host/locks/flock.ts), sleep for pods in which commands are run (deploy/overlays/cri-proxy), and what tells scanners the distribution. The terms of all of them come too.
+ * The files that are taken of each package: libraries for Node, env for the first line of cpusetd, a shell and flock
+ * for its locks (src/host/locks/flock.ts), sleep for pods in which commands are run (deploy/overlays/cri-proxy), and
+ * what tells scanners the distribution. The terms of all of them come too.
  * @type {Record<string, RegExp>}
  */
 const taken = {
@@ -106,7 +108,9 @@ export function listBaseFiles(packages) {
   }
 }
 
-/** Users, a folder for temporary files, and the order in which names are resolved. @type {import('./tar.mjs').Entry[]} */
+/**
+ * Users, a folder for temporary files, and the order in which names are resolved. @type {import('./tar.mjs').Entry[]}
+ */
 const ownFiles = [
   { name: 'tmp', isFolder: true, mode: 0o1777 },
   { name: 'etc/os-release', linkTo: '../usr/lib/os-release' },

@@ -18,7 +18,10 @@ import { installedUnit } from './payload.mjs';
 import { gzip } from './tar.mjs';
 
 /** @import { Payload } from './payload.mjs' */
-/** @typedef {{ name: string, content?: Buffer | string, mode?: number, linkTo?: string }} File `linkTo`: the target of a symbolic link */
+/**
+ * @typedef {{ name: string, content?: Buffer | string, mode?: number, linkTo?: string }} File `linkTo`: the target of a
+ * symbolic link
+ */
 
 /** The scripts that dpkg runs, and the files that it leaves alone when an administrator has changed them. */
 const scripts = ['postinst', 'prerm', 'postrm'];

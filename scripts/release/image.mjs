@@ -1,4 +1,5 @@
-// The OCI image of a release, for amd64 and arm64, as a tar of the OCI image layout. It needs no container engine and no registry.
+// The OCI image of a release, for amd64 and arm64, as a tar of the OCI image layout. It needs no container engine and
+// no registry.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +12,10 @@ import { gzip, packTar } from './tar.mjs';
 /** @import { DebianArch, Pins } from './base.mjs' */
 /** @import { Payload } from './payload.mjs' */
 
-/** The names of the architectures, for images and for Node. @type {Record<DebianArch, import('./node-programs.mjs').Arch>} */
+/**
+ * The names of the architectures, for images and for Node. @type {Record<DebianArch,
+ * import('./node-programs.mjs').Arch>}
+ */
 const nodeArchs = { amd64: 'x64', arm64: 'arm64' };
 export const imageArchitectures = /** @type {DebianArch[]} */ (Object.keys(nodeArchs));
 
@@ -27,8 +31,10 @@ const describe = (content, kind) => ({ mediaType: mediaType(kind), digest: diges
 /**
  * Packs the image.
  * @param {Payload} payload
- * @param {{ architectures: DebianArch[], revision: string, name: string, isCompressed?: boolean, pins?: Pins } & EnsureOptions} options
- *   revision: the commit; name: what a runtime calls the image when it imports the tar; pins: of the base, by default those of base.json
+ * @param {{ architectures: DebianArch[], revision: string, name: string, isCompressed?: boolean, pins?: Pins } &
+ * EnsureOptions} options
+ *   revision: the commit; name: what a runtime calls the image when it imports the tar; pins: of the base, by default
+ *   those of base.json
  * @returns {Promise<Buffer>}
  * @throws {Error} with the reason for the operator when its parts can't be had
  */
@@ -94,7 +100,9 @@ async function packFor(arch, payload, { revision, isCompressed, ...options }) {
   };
 }
 
-/** The settings that the Dockerfile has too. Root: it writes the node's cgroups and connects to the runtime's sockets. */
+/**
+ * The settings that the Dockerfile has too. Root: it writes the node's cgroups and connects to the runtime's sockets.
+ */
 export const settings = {
   Env: [
     'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',

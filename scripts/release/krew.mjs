@@ -11,8 +11,8 @@ export const krewManifestName = 'cpuset.yaml';
 export const krewArchiveName = (version) => `${plugin}-${version}.tar.gz`;
 
 /**
- * Packs the archive. It has files only, because krew unpacks no links, and suits all architectures: the program is one file for Node.
- * krew links the plugin into its folder for programs; the link for completion is left to the user.
+ * Packs the archive. It has files only, because krew unpacks no links, and suits all architectures: the program is one
+ * file for Node. krew links the plugin into its folder for programs; the link for completion is left to the user.
  * @param {import('./payload.mjs').Payload} payload
  * @returns {Promise<Buffer>}
  */

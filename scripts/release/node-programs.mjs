@@ -1,6 +1,8 @@
-// Programs of Node, taken once from the npm packages that hold nothing else into the cache, and checked against their digests here.
+// Programs of Node, taken once from the npm packages that hold nothing else into the cache, and checked against their
+// digests here.
 //
-//   node scripts/release/node-programs.mjs [VERSION...]    prints the paths for this machine; a version may be the major one only
+// node scripts/release/node-programs.mjs [VERSION...] prints the paths for this machine; a version may be the major one
+// only
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -13,7 +15,9 @@ import { runWithProgressSync } from '../shared/run-with-progress.mjs';
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
 /** @typedef {'x64' | 'arm64'} Arch Node's name of an architecture */
 
-/** The versions, and the digests of their packages for both architectures. @type {Record<string, Record<Arch, string>>} */
+/**
+ * The versions, and the digests of their packages for both architectures. @type {Record<string, Record<Arch, string>>}
+ */
 const packages = {
   '20.20.2': {
     x64: 'PeHQM8wAdmHtZA1mBocygZxs5LiUWtsJezQTkBd0iY987KpGrD1O2tVEydvMZiuXceRanxt7rjTnDEBwOPujoQ==',

@@ -1,6 +1,9 @@
 // The licences of what a release contains besides cpusetd itself, as one text.
 
-/** @typedef {{ readonly name: string, readonly version: string, readonly licence: string, readonly notice: string }} Noticed */
+/**
+ * @typedef {{ readonly name: string, readonly version: string, readonly licence: string, readonly notice: string }}
+ * Noticed
+ */
 
 /**
  * Formats the notices: first a list, then each text once, with the packages that it belongs to.

@@ -82,7 +82,8 @@ export async function makePayload(root, epoch) {
 }
 
 /**
- * A unit for where the program was installed. The comment at its head is about an installation by hand, and is left out.
+ * A unit for where the program was installed. The comment at its head is about an installation by hand, and is left
+ * out.
  * @param {string} text
  * @param {string} program its path
  */

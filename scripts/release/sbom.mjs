@@ -1,4 +1,5 @@
-// Software bills of materials in the format of CycloneDX 1.6 (JSON), written and checked by the library of that project.
+// Software bills of materials in the format of CycloneDX 1.6 (JSON), written and checked by the library of that
+// project.
 import { createHash } from 'node:crypto';
 import { ComponentType, HashAlgorithm } from '@cyclonedx/cyclonedx-library/Enums';
 import {
@@ -25,7 +26,8 @@ import { JsonStrictValidator } from '@cyclonedx/cyclonedx-library/Validation';
  */
 
 /**
- * Formats a bill. The same parts give the same text: its serial number is made of them, and its time is that of the release.
+ * Formats a bill. The same parts give the same text: its serial number is made of them, and its time is that of the
+ * release.
  * @param {{ name: string, version: string, kind: 'application' | 'container', purl: string }} subject
  * @param {readonly Part[]} parts
  * @param {number} epoch seconds

@@ -6,7 +6,8 @@ import { pauseImage } from './tiny-image.mjs';
  * @param {object} options
  * @param {number} options.major containerd's major version: 1 (format 2) or 2 (format 3)
  * @param {boolean} options.nri true when plugins can connect
- * @param {string | undefined} [options.requiredPlugin] the plugin without which no container is created; from containerd 2.2
+ * @param {string | undefined} [options.requiredPlugin] the plugin without which no container is created; from
+ * containerd 2.2
  * @returns {string} TOML
  */
 export function formatContainerdConfig({ major, nri, requiredPlugin }) {

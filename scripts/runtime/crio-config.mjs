@@ -2,7 +2,10 @@
 import { runtimeVariable } from './leftovers.mjs';
 import { pauseImage } from './tiny-image.mjs';
 
-/** CRI-O's storage of images and containers, as its configuration and skopeo name it. `vfs` copies files, so it works on any file system. */
+/**
+ * CRI-O's storage of images and containers, as its configuration and skopeo name it. `vfs` copies files, so it works on
+ * any file system.
+ */
 export const storage = { driver: 'vfs', root: '/var/lib/containers/storage', runRoot: '/run/containers/storage' };
 
 /**

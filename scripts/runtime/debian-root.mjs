@@ -1,8 +1,10 @@
-// Builds, once, a Debian root folder that holds containerd, runc and what CRI-O needs beside it, and keeps it in the cache.
+// Builds, once, a Debian root folder that holds containerd, runc and what CRI-O needs beside it, and keeps it in the
+// cache.
 //
 //   node scripts/runtime/debian-root.mjs trixie     prints the folder, or says on stderr why there is none (exit 1)
 //
-// Its name has a hash of what it is made from. A finished root is never changed again: a runtime that uses it mounts it read-only (see enter.sh).
+// Its name has a hash of what it is made from. A finished root is never changed again: a runtime that uses it mounts it
+// read-only (see enter.sh).
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheDir } from '../shared/cache.mjs';
@@ -16,8 +18,8 @@ import { logToStderr } from '../shared/log.mjs';
 
 const commonPackages = ['containerd', 'runc', 'busybox-static', 'ca-certificates', 'containernetworking-plugins'];
 /**
- * The packages of one suite only: CRI-O starts containers with conmon, and skopeo brings an image into its storage. The CNI plugins of trixie
- * bring iptables, which maps ports of the host.
+ * The packages of one suite only: CRI-O starts containers with conmon, and skopeo brings an image into its storage. The
+ * CNI plugins of trixie bring iptables, which maps ports of the host.
  * @type {Partial<Record<string, string[]>>}
  */
 const ownPackages = { sid: ['conmon', 'skopeo', 'iptables'] };

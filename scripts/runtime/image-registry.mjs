@@ -2,8 +2,9 @@
 //
 //   node scripts/runtime/image-registry.mjs BUSYBOX IMAGES     prints its port, and ends when standard input closes
 //
-// BUSYBOX is the path of a statically linked busybox, IMAGES that of a JSON list of images (tiny-image.mjs), in which the contents of files are texts.
-// A client asks for an image by its name without the host: the registry stands in for every other one.
+// BUSYBOX is the path of a statically linked busybox, IMAGES that of a JSON list of images (tiny-image.mjs), in which
+// the contents of files are texts. A client asks for an image by its name without the host: the registry stands in for
+// every other one.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { packImages } from './tiny-image.mjs';

@@ -14,10 +14,12 @@ import { formatCrioConfig, storage } from './crio-config.mjs';
  * @property {string} program the program, and its name among the versions
  * @property {string} criSocket below the runtime's folder
  * @property {string} cgroupPrefix the cgroup of a container is named after its id, with this before it
- * @property {boolean} stopsPodsGracefully true when StopPodSandbox gives containers until the deadline of the call to end by themselves
+ * @property {boolean} stopsPodsGracefully true when StopPodSandbox gives containers until the deadline of the call to
+ * end by themselves
  * @property {(options: ConfigOptions) => string} formatConfig
  * @property {(configFile: string) => string[]} listArguments of the program
- * @property {(options: ImportOptions) => [string, ...string[]][]} listImports commands that bring the images of an archive into the
+ * @property {(options: ImportOptions) => [string, ...string[]][]} listImports commands that bring the images of an
+ * archive into the
  *   running runtime
  */
 /**

@@ -1,5 +1,5 @@
-// Tells if the containerd of a Debian suite knows required NRI plugins, without which it creates no container. It accepts the
-// setting either way.
+// Tells if the containerd of a Debian suite knows required NRI plugins, without which it creates no container. It
+// accepts the setting either way.
 //
 //   node scripts/runtime/knows-required-plugins.mjs sid     prints yes or no
 import { execFileSync } from 'node:child_process';

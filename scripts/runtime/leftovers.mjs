@@ -68,8 +68,8 @@ export function findCgroups(work) {
 const monitorPrefix = 'crio-conmon-';
 
 /**
- * CRI-O makes a cgroup for the monitor of each container, and does not remove it. That of a pod without a cgroup parent is right below the root: of
- * these, the ones whose container is in the log of this runtime.
+ * CRI-O makes a cgroup for the monitor of each container, and does not remove it. That of a pod without a cgroup parent
+ * is right below the root: of these, the ones whose container is in the log of this runtime.
  * @param {string} work
  * @returns {string[]} their names
  */

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { endProcesses } from './leftovers.mjs';
 
 /**
- * The script that makes mounts and files go that no boot finds: those of runtimes in /run, which is in memory, and mounted volumes. The
- * other folders in /run were put there by the tests.
+ * The script that makes mounts and files go that no boot finds: those of runtimes in /run, which is in memory, and
+ * mounted volumes. The other folders in /run were put there by the tests.
  */
 const script = `
 set -eu
@@ -14,7 +14,8 @@ done
 rm -rf /run/containerd /run/containers /run/crio /run/netns /run/nri /run/runc`;
 
 /**
- * Ends all processes of a runtime, and removes what does not outlast a boot. Records and images of the runtime are kept.
+ * Ends all processes of a runtime, and removes what does not outlast a boot. Records and images of the runtime are
+ * kept.
  * @param {{ work: string, namespacePid: number }} runtime
  * @returns {Promise<void>}
  */

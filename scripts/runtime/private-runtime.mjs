@@ -177,7 +177,8 @@ function makeWorkFolder() {
 }
 
 /**
- * Starts the process whose mount namespace the runtime lives in. It ends when its standard input does, so also when we die.
+ * Starts the process whose mount namespace the runtime lives in. It ends when its standard input does, so also when we
+ * die.
  * @param {string} root
  * @param {string} work
  */

@@ -3,9 +3,9 @@
 //   node scripts/runtime/run.mjs [--suite trixie|sid|release|crio] [--nri on|off] [--required-plugin NAME] [--attached]
 //
 // Standard output carries one JSON line per event: `ready` (sockets, versions, cgroup root), then `stopped` with the
-// things that could not be removed. It ends on SIGINT or SIGTERM. With --attached it also ends when standard input closes, and takes
-// the lines `kill` (crash the runtime), `power-off` (crash everything) and `start` (start it again), answered by `killed`, `off` and
-// `started`.
+// things that could not be removed. It ends on SIGINT or SIGTERM. With --attached it also ends when standard input
+// closes, and takes the lines `kill` (crash the runtime), `power-off` (crash everything) and `start` (start it again),
+// answered by `killed`, `off` and `started`.
 import { parseArgs } from 'node:util';
 import { logToStderr } from '../shared/log.mjs';
 import { serveAttached } from '../shared/serve-attached.mjs';

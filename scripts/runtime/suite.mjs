@@ -1,7 +1,9 @@
-// A suite: a runtime and a runc. Those of Debian's `trixie` and `sid`, `release`: a newer containerd, and `crio`: CRI-O, both with the runc of sid.
+// A suite: a runtime and a runc. Those of Debian's `trixie` and `sid`, `release`: a newer containerd, and `crio`:
+// CRI-O, both with the runc of sid.
 //
-//   node scripts/runtime/suite.mjs trixie|sid|release|crio     gets it ready and prints its versions; else says why there is none, and
-//                                                              ends with 3 when it would have to be built and this machine cannot, with 1 otherwise
+// node scripts/runtime/suite.mjs trixie|sid|release|crio gets it ready and prints its versions; else says why there is
+// none, and
+// ends with 3 when it would have to be built and this machine cannot, with 1 otherwise
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +30,8 @@ const built = {
  * Gives the parts of a runtime of the suite, and builds those that the cache does not have.
  * @param {string} suite
  * @param {EnsureOptions} options
- * @returns {{ root: string, versions: Record<string, string>, programs: string[] }} root: a Debian root folder; versions: by
+ * @returns {{ root: string, versions: Record<string, string>, programs: string[] }} root: a Debian root folder;
+ * versions: by
  *   package or program; programs: the paths of programs that are not Debian's
  * @throws {Error} with the reason for the operator when it can't be had
  */

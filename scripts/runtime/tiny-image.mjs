@@ -104,7 +104,8 @@ const digestOf = (content) => `sha256:${createHash('sha256').update(content).dig
 const describe = (content, kind) => ({ mediaType: mediaType(kind), digest: digestOf(content), size: content.length });
 
 /**
- * A POSIX ustar archive: a header block of 512 bytes for each entry, contents padded to 512, two empty blocks at the end.
+ * A POSIX ustar archive: a header block of 512 bytes for each entry, contents padded to 512, two empty blocks at the
+ * end.
  * @param {Entry[]} entries
  */
 function packTar(entries) {

@@ -5,7 +5,10 @@ import { credentials, loadPackageDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { messageOf } from '../shared/errors.mjs';
 
-/** @typedef {{ runtime: { v1: Record<'RuntimeService' | 'ImageService', import('@grpc/grpc-js').ServiceClientConstructor> } }} Cri */
+/**
+ * @typedef {{ runtime: { v1: Record<'RuntimeService' | 'ImageService',
+ * import('@grpc/grpc-js').ServiceClientConstructor> } }} Cri
+ */
 
 const proto = fileURLToPath(new URL('../../proto/cri/v1/cri.proto', import.meta.url));
 

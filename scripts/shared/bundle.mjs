@@ -45,7 +45,8 @@ export const listInputs = ({ outputs }) =>
   );
 
 /**
- * Bundles a TypeScript file of the project into dist and runs it with the terminal of this process. The bundle is removed at the end.
+ * Bundles a TypeScript file of the project into dist and runs it with the terminal of this process. The bundle is
+ * removed at the end.
  * @param {string} root the project's folder
  * @param {{ entry: string, name: string, args?: string[] }} program
  * @returns the status it ended with, or the signal

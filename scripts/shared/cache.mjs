@@ -42,8 +42,8 @@ export function describeCache(env = process.env) {
 }
 
 /**
- * The name of a folder in the cache: it has a hash of everything that the folder is made from, so that a change of any of it makes another
- * folder. Older ones are left aside.
+ * The name of a folder in the cache: it has a hash of everything that the folder is made from, so that a change of any
+ * of it makes another folder. Older ones are left aside.
  * @param {string} name
  * @param {unknown} madeFrom as JSON
  * @returns {string}
@@ -52,8 +52,8 @@ export const nameByContent = (name, madeFrom) =>
   `${name}-${createHash('sha256').update(JSON.stringify(madeFrom)).digest('hex').slice(0, 12)}`;
 
 /**
- * Gives the path of a finished file or folder, building it when it is not there yet. It appears under its name only when it is
- * complete. One process builds it, others wait for that one (`holdLock`).
+ * Gives the path of a finished file or folder, building it when it is not there yet. It appears under its name only
+ * when it is complete. One process builds it, others wait for that one (`holdLock`).
  * @param {string} path its name says what it is made from: see `nameByContent`
  * @param {(building: string) => void} build makes it under the temporary path that it is given
  * @param {{ log?: Log }} [options] log: gets a line while another process builds
@@ -93,8 +93,8 @@ export async function buildOnceAsync(path, build, options) {
 }
 
 /**
- * Takes the lock of a build, and removes what builds in the same folder left that were killed: their names end with `.building-` and the
- * pid of a process that is gone.
+ * Takes the lock of a build, and removes what builds in the same folder left that were killed: their names end with
+ * `.building-` and the pid of a process that is gone.
  * @param {string} path
  * @param {{ log?: Log } | undefined} options
  * @returns the temporary path of a new build, and what to call at its end

@@ -14,7 +14,8 @@ import { runWithProgressSync } from './run-with-progress.mjs';
  * @property {readonly string[]} packages they come with their dependencies
  * @property {'extract' | 'minbase'} variant `extract` only unpacks; `minbase` makes a configured system
  * @property {readonly string[]} [folders] further folders, as paths from the folder of the packages
- * @property {Readonly<Record<string, { text: string, mode?: number }>>} [files] further files, in place of those of the packages
+ * @property {Readonly<Record<string, { text: string, mode?: number }>>} [files] further files, in place of those of the
+ * packages
  */
 
 /** The options of mmdebstrap that are the same for all packages. */
@@ -50,8 +51,8 @@ export function installKeyring(log) {
 }
 
 /**
- * The path of a folder with packages: its name has a hash of the list of packages, of the options that they are unpacked with, and of what is
- * added.
+ * The path of a folder with packages: its name has a hash of the list of packages, of the options that they are
+ * unpacked with, and of what is added.
  * @param {string} path
  * @param {Packages} packages
  * @returns {string}
@@ -109,8 +110,8 @@ export function unpackPackages(target, { suite, packages, variant }, log) {
 }
 
 /**
- * The address from which this host itself takes Debian packages, as apt sees it (whatever the format of its sources). apt knows
- * origins only after an update.
+ * The address from which this host itself takes Debian packages, as apt sees it (whatever the format of its sources).
+ * apt knows origins only after an update.
  * @param {string} [archive] the label of the archive, `Debian` or `Debian-Security`
  * @returns {string | undefined} undefined on a host that is not Debian: mmdebstrap then uses its own default
  */

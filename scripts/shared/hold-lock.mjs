@@ -13,8 +13,9 @@ import { periodOfLooks, stillLimitMs, watchProgress } from './progress.mjs';
 const statusHeld = 1;
 
 /**
- * Takes the lock, and waits for it as long as its holder makes progress, with a line each half minute. When the holder dies, the lock is ours.
- * Without the `flock` command there is no lock: two builds are then both done, and the first result is taken.
+ * Takes the lock, and waits for it as long as its holder makes progress, with a line each half minute. When the holder
+ * dies, the lock is ours. Without the `flock` command there is no lock: two builds are then both done, and the first
+ * result is taken.
  * @param {string} path the file of the lock, which stays
  * @param {string} what is made under it, for messages
  * @param {{ log?: Log, limitMs?: number }} [options] limitMs: of a holder without progress

@@ -1,4 +1,5 @@
-// The browser's side of the page: src/admin/page/client as one script and one style sheet. Run as a program, it prints both as JSON.
+// The browser's side of the page: src/admin/page/client as one script and one style sheet. Run as a program, it prints
+// both as JSON.
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { listInputs } from './bundle.mjs';
@@ -7,7 +8,8 @@ import { isMain } from './is-main.mjs';
 /**
  * Bundles the script and the style sheet.
  * @param {string} root the project's folder
- * @returns {Promise<{ script: string, style: string, inputs: string[] }>} their texts, and the files that they are made of
+ * @returns {Promise<{ script: string, style: string, inputs: string[] }>} their texts, and the files that they are made
+ * of
  */
 export async function buildPageAssets(root) {
   const folder = 'src/admin/page/client';

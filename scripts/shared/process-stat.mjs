@@ -14,7 +14,8 @@ export const cpuSecondsStep = 1 / ticksPerSecond;
  * @property {number} group
  * @property {number} session
  * @property {number} cpuSeconds its own user and system time
- * @property {number} childCpuSeconds of all child processes that have ended and that it waited for, and of those that these waited for
+ * @property {number} childCpuSeconds of all child processes that have ended and that it waited for, and of those that
+ * these waited for
  * @property {string} startTicks since boot: with the pid it names one process for certain
  */
 

@@ -10,14 +10,17 @@ import { cpuSecondsStep, readProcessStat } from './process-stat.mjs';
 const leastShareOfCpu = 1 / 300;
 const leastBytes = 64 * 1024;
 
-/** The time without progress after which a command is ended. $CPUSETD_STILL_SECONDS is for machines that need another. */
+/**
+ * The time without progress after which a command is ended. $CPUSETD_STILL_SECONDS is for machines that need another.
+ */
 export const stillLimitMs = (env = process.env) => Number(env.CPUSETD_STILL_SECONDS || 300) * 1000;
 
 /** @param {number} limitMs without progress */
 export const periodOfLooks = (limitMs) => Math.min(5_000, limitMs / 8);
 
 /**
- * Measures the work that a process and all that it started have done by now; a process that ended counts with its parent.
+ * Measures the work that a process and all that it started have done by now; a process that ended counts with its
+ * parent.
  * @param {number} leader the first process, with a group of its own or not
  * @returns {Work | undefined} undefined where there is no /proc
  */
@@ -42,8 +45,8 @@ export function measureWork(leader) {
 }
 
 /**
- * Tells for how long a process and all that it started have made no progress. A machine that slept, or was too busy to look, does not
- * count as time without progress.
+ * Tells for how long a process and all that it started have made no progress. A machine that slept, or was too busy to
+ * look, does not count as time without progress.
  * @param {number} leader
  * @param {{ limitMs: number, everyMs: number }} options everyMs: the period of looks
  */

@@ -1,5 +1,5 @@
-// Runs a command for as long as it makes progress, however slow the machine is. After some minutes without any it is ended, with all that
-// it started. Run as a program, it is the other half of `runWithProgressSync`.
+// Runs a command for as long as it makes progress, however slow the machine is. After some minutes without any it is
+// ended, with all that it started. Run as a program, it is the other half of `runWithProgressSync`.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { performance } from 'node:perf_hooks';
@@ -23,7 +23,10 @@ import { periodOfLooks, stillLimitMs, watchProgress } from './progress.mjs';
  * @property {number} [caller] the parent without which the command is ended
  */
 /** @typedef {(line: string) => void} OnLine gets each line of standard error */
-/** @typedef {{ status: number, stdout: string, stderr: string }} Ended of a command that ended by itself; the last part of what it printed */
+/**
+ * @typedef {{ status: number, stdout: string, stderr: string }} Ended of a command that ended by itself; the last part
+ * of what it printed
+ */
 
 const graceMs = 10_000;
 const keptCharacters = 4_000_000;
@@ -36,7 +39,8 @@ export class EndedFromOutside extends Error {}
  * Runs a command in a process group of its own. A signal to this process is passed on to the group.
  * @param {string} command
  * @param {readonly string[]} args
- * @param {Options & { onLine?: OnLine, describe?: () => string }} options describe: how far it is, for a line each half minute
+ * @param {Options & { onLine?: OnLine, describe?: () => string }} options describe: how far it is, for a line each half
+ * minute
  * @returns {Promise<Ended>}
  * @throws {EndedFromOutside}
  * @throws {Error} when it made no progress, or could not be started

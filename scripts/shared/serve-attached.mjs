@@ -1,12 +1,14 @@
-// The frame of a command that keeps a server running until it is ended: events on standard output, commands on standard input.
+// The frame of a command that keeps a server running until it is ended: events on standard output, commands on standard
+// input.
 import { createInterface } from 'node:readline';
 import { messageOf } from './errors.mjs';
 
 /** @typedef {(event: string, facts?: object) => void} Say Prints an event as a line of JSON. */
 
 /**
- * Starts a server, prints `ready` with its facts, and stops it on SIGINT or SIGTERM; with `attached` also when standard input
- * closes. With `attached` each line of standard input is a command. A command or a server that fails is the event `failed`.
+ * Starts a server, prints `ready` with its facts, and stops it on SIGINT or SIGTERM; with `attached` also when standard
+ * input closes. With `attached` each line of standard input is a command. A command or a server that fails is the event
+ * `failed`.
  * @template {{ facts: object }} Server
  * @param {() => Promise<Server>} start
  * @param {object} options

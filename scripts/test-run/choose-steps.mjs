@@ -4,8 +4,9 @@
 /** @typedef {{ cpus: number, memoryGiB: number }} Room */
 
 /**
- * Chooses the steps that start now, in their order: those that have all that they need, as long as there is room. One without room
- * does not stop those behind it, so that no CPU is idle. What is too large for the whole machine runs alone.
+ * Chooses the steps that start now, in their order: those that have all that they need, as long as there is room. One
+ * without room does not stop those behind it, so that no CPU is idle. What is too large for the whole machine runs
+ * alone.
  * @template {Candidate} Step
  * @param {readonly Step[]} waiting
  * @param {readonly Candidate[]} running

@@ -14,7 +14,8 @@ const notRunTitle = /^\[not run: (.*)\]$/s;
  * @param {{ testResults: Suite[], wasInterrupted?: boolean }} results
  * @param {string} root the folder that names of files are relative to
  * @returns {Results}
- *   A suite that failed without a failed test, such as one that could not start, counts as one failed test. So does a test that is
+ *   A suite that failed without a failed test, such as one that could not start, counts as one failed test. So does a
+ *   test that is
  *   skipped without a reason.
  */
 export function countJest({ testResults, wasInterrupted = false }, root) {

@@ -1,14 +1,19 @@
 // The end-to-end test files, the runtimes that each runs on, and the steps that they make.
 
 /** @typedef {'trixie' | 'sid' | 'release' | 'crio'} Suite A runtime: see scripts/runtime/README.md. */
-/** @typedef {'core' | 'API server' | 'rest' | 'faults'} Group The files of a group run in one step on the containerds of Debian. */
+/**
+ * @typedef {'core' | 'API server' | 'rest' | 'faults'} Group The files of a group run in one step on the containerds of
+ * Debian.
+ */
 /**
  * @typedef {object} E2eFile
  * @property {string} name its path below test/e2e, without `.test.ts`
  * @property {Group} group
  * @property {Suite[]} suites the runtimes that it has tests for; none when it needs none, and then it runs once
- * @property {Suite[]} [byHand] runtimes that it has tests for too, and that no step runs it on, for the time that it takes
- * @property {string} [because] the part of its claims that depends on the runtime; in a file for more than one. Its other tests run on one
+ * @property {Suite[]} [byHand] runtimes that it has tests for too, and that no step runs it on, for the time that it
+ * takes
+ * @property {string} [because] the part of its claims that depends on the runtime; in a file for more than one. Its
+ * other tests run on one
  *   (`defineOnce` of the rig)
  */
 /**
@@ -184,8 +189,8 @@ export const e2eFiles = [
 const toPath = (name) => `test/e2e/${name}.test.ts`;
 
 /**
- * The steps of end-to-end tests: one for each group, on the containerds of Debian and for what needs no runtime, and one for each other
- * runtime. Each file is in one step for each of its runtimes, and in one when it needs none.
+ * The steps of end-to-end tests: one for each group, on the containerds of Debian and for what needs no runtime, and
+ * one for each other runtime. Each file is in one step for each of its runtimes, and in one when it needs none.
  * @returns {E2eStep[]}
  */
 export function listE2eSteps() {

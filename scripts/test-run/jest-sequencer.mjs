@@ -1,5 +1,5 @@
-// The order of test files: the longest first, by the seconds that they took at the last run, so that all workers end at about the
-// same time. A clone in another folder knows them too, since they are kept in the project's cache.
+// The order of test files: the longest first, by the seconds that they took at the last run, so that all workers end at
+// about the same time. A clone in another folder knows them too, since they are kept in the project's cache.
 import { createRequire } from 'node:module';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

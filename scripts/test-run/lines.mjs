@@ -1,5 +1,5 @@
-// The lines that a run prints before its table. Their words are not those of a test runner, so that the last line of all is the only
-// one of its kind.
+// The lines that a run prints before its table. Their words are not those of a test runner, so that the last line of
+// all is the only one of its kind.
 import { performance } from 'node:perf_hooks';
 
 /** @import { StepResult } from './judge-step.mjs' */
@@ -56,7 +56,8 @@ export function formatNow(states, { ended, steps }) {
 }
 
 /**
- * The failures of a step, whole, and the parts that it did not come to. Each line has a bar before it, so that none is taken for one of ours.
+ * The failures of a step, whole, and the parts that it did not come to. Each line has a bar before it, so that none is
+ * taken for one of ours.
  * @param {{ details: string, rest: string[], log: string }} failure
  * @returns {string[]}
  */

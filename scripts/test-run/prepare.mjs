@@ -2,8 +2,8 @@
 //
 //   node scripts/test-run/prepare.mjs trixie|sid|release|crio|cluster|chromium|nodes|scheduler-plugins...
 //
-// Outside CI it is no failure when something can't be had: the tests that need it say that they are not run. In CI, only programs of
-// `scripts/go-programs` may be missing, on a machine without Go or without a way to Go modules.
+// Outside CI it is no failure when something can't be had: the tests that need it say that they are not run. In CI,
+// only programs of `scripts/go-programs` may be missing, on a machine without Go or without a way to Go modules.
 import { ensureChromium } from '../browser/chromium.mjs';
 import { ensureCluster } from '../cluster/ensure.mjs';
 import { kubeletModules } from '../cluster/kubelet-programs.mjs';

@@ -7,9 +7,8 @@ import { dirname, join, normalize } from 'node:path';
 const aboutPages = /^test\/docs\/(references|folder-tables)\./;
 
 /**
- * Finds the test files that a change touches: those that changed, import a changed file, import an index that exports it, or name
- * it, and those of all pages.
- * Tests that depend on it through other modules are not among them.
+ * Finds the test files that a change touches: those that changed, import a changed file, import an index that exports
+ * it, or name it, and those of all pages. Tests that depend on it through other modules are not among them.
  * @param {readonly string[]} changed
  * @param {readonly SourceFile[]} tests all test files
  * @param {readonly SourceFile[]} indexes all files named index.ts

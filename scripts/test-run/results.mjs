@@ -1,4 +1,5 @@
-// The file of a step's results. A step writes it part by part while it runs, so that a step that is cut keeps what it had done.
+// The file of a step's results. A step writes it part by part while it runs, so that a step that is cut keeps what it
+// had done.
 //
 // Each line is a JSON object: the parts to come, or the counts of a part that has ended.
 import { appendFileSync, readFileSync } from 'node:fs';

@@ -9,7 +9,8 @@ import { jest, jestArguments } from './jest.mjs';
  * @typedef {object} Step
  * @property {string} name short: it stands in lines and in the table
  * @property {Command} command
- * @property {'jest' | 'results' | 'itself'} [counts] the source of its counts: jest, a script of ours (see results.mjs), or the
+ * @property {'jest' | 'results' | 'itself'} [counts] the source of its counts: jest, a script of ours (see
+ * results.mjs), or the
  *   step, which then is one test; a step without it is no test until it fails
  * @property {number} [cpus] the CPUs that it keeps busy on average, for what runs beside it; by default all
  * @property {number} [memoryGiB] the memory that it takes; 1 by default
@@ -74,7 +75,8 @@ export function listSteps() {
 }
 
 /**
- * All steps of `npm run test:all`: `npm test`, and then everything that it leaves out. They use its build and all that it set up.
+ * All steps of `npm run test:all`: `npm test`, and then everything that it leaves out. They use its build and all that
+ * it set up.
  * @returns {Step[]}
  */
 export function listAllSteps() {

@@ -27,7 +27,9 @@ import { openAssignmentStore, type AssignmentStore } from './transaction/assignm
 import { DaemonEvents } from './transaction/daemon-events';
 import { Transactor } from './transaction/transactor';
 
-/** The result of a successful start: the machine is read, the state is open, and no other cpusetd works on this node. */
+/**
+ * The result of a successful start: the machine is read, the state is open, and no other cpusetd works on this node.
+ */
 export interface Bootstrap {
   readonly context: DaemonContext;
   readonly transactor: Transactor;
@@ -50,7 +52,10 @@ export interface BootstrapOptions {
   readonly onClose: OnClose;
 }
 
-/** Takes the locks and reads everything that a start needs. Throws CpusetdError or HostError when the daemon can't start. */
+/**
+ * Takes the locks and reads everything that a start needs. Throws CpusetdError or HostError when the daemon can't
+ * start.
+ */
 export async function bootstrap(options: BootstrapOptions): Promise<Bootstrap> {
   const { config, log, onClose } = options;
   const lockPath = `${config.stateDir}/lock`;

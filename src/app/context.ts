@@ -7,7 +7,10 @@ import type { ContainerCgroups } from './cgroups/container-cgroups';
 import type { Config } from './config';
 import type { DaemonEvents } from './transaction/daemon-events';
 
-/** The parts of the daemon that most of the others use. A field belongs here only when more than half of the rooms need it. */
+/**
+ * The parts of the daemon that most of the others use. A field belongs here only when more than half of the rooms need
+ * it.
+ */
 export interface DaemonContext {
   /** With the kubelet's reservation, where the operator set none. */
   readonly config: Config;

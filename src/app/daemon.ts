@@ -36,7 +36,9 @@ export interface DaemonOptions {
   readonly log: Logger;
   /** Undefined when systemd has not started us, or not as a service of type notify. */
   readonly systemd?: Systemd | undefined;
-  /** Ends the daemon: the runtime's socket is closed first, then everything else in the order of its opening, reversed. */
+  /**
+   * Ends the daemon: the runtime's socket is closed first, then everything else in the order of its opening, reversed.
+   */
   readonly signal: AbortSignal;
 }
 
@@ -112,7 +114,8 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     onClose(() => tasks.end());
     tasks.start(attachment);
 
-    // Everything below is needed by operators, not by containers. Loading it takes longer than registering: it has to wait.
+    // Everything below is needed by operators, not by containers. Loading it takes longer than registering: it has to
+    // wait.
     await waitForContact(attachment, signal);
     await startEndpoints({ context, status, listeners, live, onClose }, tasks);
     log.info({ adminSocket: config.adminSocket, topology: describeNode(model) }, 'started');
@@ -140,7 +143,10 @@ function openWatchdog(
   return new Watchdog({ ...parts, limitMs: watchdogMs, send: (...message) => sendToSystemd(notifySocket, ...message) });
 }
 
-/** The options with the labels of the Node, which are asked for where a group of the file needs them and they were never known. */
+/**
+ * The options with the labels of the Node, which are asked for where a group of the file needs them and they were never
+ * known.
+ */
 async function withLabels({ loaded, log, signal }: DaemonOptions): Promise<Loaded> {
   if (loaded.node.labelsFrom !== 'unknown') return loaded;
   const { askLabels } = await import('./apiserver/ask-labels');

@@ -1,7 +1,10 @@
 import { destination, pino, stdSerializers, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
 import { showLines, showText } from '../core/show-text';
 
-/** Bytes that wait for a standard output which takes none, such as a file on a full disk or a pipe whose reader has stopped. */
+/**
+ * Bytes that wait for a standard output which takes none, such as a file on a full disk or a pipe whose reader has
+ * stopped.
+ */
 const MAX_UNWRITTEN = 1_048_576;
 const TRY_AGAIN_MS = 1_000;
 
@@ -20,11 +23,11 @@ export interface LogOptions {
 }
 
 /**
- * The daemon's log on standard output: one JSON object a line, or readable lines. Written at once, so that a
- * crash loses nothing of it. Texts in fields are escaped and bounded, since logs are read in terminals.
- * Logging never throws and never waits: a line that can't be made is left out; lines that can't be written are kept until they
- * can, up to a bound, and what is beyond it is left out and counted. That it never waits for a reader depends on Node, which makes
- * a pipe or a socket non-blocking when `process.stdout` is first asked for.
+ * The daemon's log on standard output: one JSON object a line, or readable lines. Written at once, so that a crash
+ * loses nothing of it. Texts in fields are escaped and bounded, since logs are read in terminals. Logging never throws
+ * and never waits: a line that can't be made is left out; lines that can't be written are kept until they can, up to a
+ * bound, and what is beyond it is left out and counted. That it never waits for a reader depends on Node, which makes a
+ * pipe or a socket non-blocking when `process.stdout` is first asked for.
  */
 export async function openLog({ logLevel, logFormat, fd = process.stdout.fd }: LogOptions): Promise<Logger> {
   const output = destination({ dest: fd, sync: true, maxLength: MAX_UNWRITTEN, retryEAGAIN: () => false });
@@ -34,14 +37,20 @@ export async function openLog({ logLevel, logFormat, fd = process.stdout.fd }: L
   return log;
 }
 
-/** Readable lines. This is a function rather than pino-pretty's stream, which keeps any number of lines for an output that takes none. */
+/**
+ * Readable lines. This is a function rather than pino-pretty's stream, which keeps any number of lines for an output
+ * that takes none.
+ */
 async function prettyOn(output: DestinationStream): Promise<DestinationStream> {
   const { prettyFactory } = await import('pino-pretty');
   const pretty = prettyFactory({ translateTime: 'SYS:HH:MM:ss.l' });
   return { write: (line) => output.write(pretty(line)) };
 }
 
-/** Lines that the output did not take are offered again after a pause: the next line may be long in coming, or itself be left out. */
+/**
+ * Lines that the output did not take are offered again after a pause: the next line may be long in coming, or itself be
+ * left out.
+ */
 function keepTrying(output: Output): void {
   let timer: NodeJS.Timeout | undefined;
   const tryAgain = (): void => {

@@ -31,8 +31,9 @@ const MACHINE_PERIOD_MS = 1_000;
 const LAST_ROUND_MS = 5_000;
 
 /**
- * Runs a round over everything in each period, and checks the usable CPUs more often, until the signal is aborted. A part of a round
- * that throws ends neither the other parts nor the round. A round that never ends is an alarm, and starves the watchdog.
+ * Runs a round over everything in each period, and checks the usable CPUs more often, until the signal is aborted. A
+ * part of a round that throws ends neither the other parts nor the round. A round that never ends is an alarm, and
+ * starves the watchdog.
  */
 export async function runPeriodicTasks(parts: PeriodicTasksParts, signal: AbortSignal): Promise<void> {
   const { context, machine, manager, identities, watch, reconciler, lockPath, watchdog } = parts;

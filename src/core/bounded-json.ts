@@ -1,17 +1,21 @@
 /** Longest JSON of a peer, unless an operator allows more. */
 export const MAX_JSON_BYTES = 8 * 1024 * 1024;
 /**
- * Most objects and lists around a value. Objects of Kubernetes have about twenty where we read them. But whoever may write a pod may write
- * `managedFields` of some thousand levels, and the API server stores them: nobody reads those, and they must not keep a pod from being read.
+ * Most objects and lists around a value. Objects of Kubernetes have about twenty where we read them. But whoever may
+ * write a pod may write `managedFields` of some thousand levels, and the API server stores them: nobody reads those,
+ * and they must not keep a pod from being read.
  */
 const MAX_DEPTH = 64;
-/** Most work: 1 for each number and word, 2 for each text, object, list and colon. A Prometheus that answers for 5,000 nodes makes 250,000. */
+/**
+ * Most work: 1 for each number and word, 2 for each text, object, list and colon. A Prometheus that answers for 5,000
+ * nodes makes 250,000.
+ */
 const MAX_WORK = 700_000;
 /** So many bytes may make 1 of work in doors where an operator allows longer JSON than usual, as for whole Nodes. */
 const BYTES_OF_WORK = 4;
 /**
- * The work of an object that the API server stores. It has at most 1.5 MiB there, and the densest kind is 314,000 references by name. Whoever creates
- * such a pod must not be able to keep others from being read, nor his own.
+ * The work of an object that the API server stores. It has at most 1.5 MiB there, and the densest kind is 314,000
+ * references by name. Whoever creates such a pod must not be able to keep others from being read, nor his own.
  */
 export const STORABLE_WORK = 4_000_000;
 
@@ -21,11 +25,12 @@ export class JsonBound extends Error {
 }
 
 /**
- * Parses the JSON of a peer, with a bound for the number of its values: they are counted first, without keeping anything. A bound in bytes alone bounds
- * neither time nor memory, since some megabytes of brackets take a hundred times as much of both.
+ * Parses the JSON of a peer, with a bound for the number of its values: they are counted first, without keeping
+ * anything. A bound in bytes alone bounds neither time nor memory, since some megabytes of brackets take a hundred
+ * times as much of both.
  *
- * A value in more than 64 objects and lists is null. JSON.parse goes down without calls, however deep it is; JSON.stringify, isDeepStrictEqual and
- * our own functions go down by calls, which end after some thousand levels.
+ * A value in more than 64 objects and lists is null. JSON.parse goes down without calls, however deep it is;
+ * JSON.stringify, isDeepStrictEqual and our own functions go down by calls, which end after some thousand levels.
  *
  * Throws JsonBound, or SyntaxError.
  */

@@ -18,7 +18,10 @@ export function nameOfPageSize(text: string): string | undefined {
   return number === undefined ? undefined : nameHugePages(Number(number) * 1024 ** 'KMG'.indexOf(unit!));
 }
 
-/** Collects the huge pages of one request or node. More sizes than a machine can have are left out, and so is what is no size or no amount. */
+/**
+ * Collects the huge pages of one request or node. More sizes than a machine can have are left out, and so is what is no
+ * size or no amount.
+ */
 export class HugePageAmounts {
   private readonly bytesOf = new Map<string, number>();
 

@@ -1,6 +1,6 @@
 /**
- * True for a name that the pattern describes: `*` stands for any text, also none. Each part between two stars is found at its first place after the
- * one before it: no pattern takes long.
+ * True for a name that the pattern describes: `*` stands for any text, also none. Each part between two stars is found
+ * at its first place after the one before it: no pattern takes long.
  */
 export function matchesPattern(name: string, pattern: string): boolean {
   const [first = '', ...rest] = pattern.split('*');

@@ -1,9 +1,11 @@
 /**
- * Remembers the result of a function for each object, as long as the object lives; the last object lives on. Only for objects that never change.
+ * Remembers the result of a function for each object, as long as the object lives; the last object lives on. Only for
+ * objects that never change.
  */
 export function oncePer<K extends object, V>(make: (from: K) => V): (from: K) => V {
   const made = new WeakMap<K, { readonly value: V }>();
-  // A loop over thousands of nodes asks about one object again and again. A look into the map costs much more than a comparison.
+  // A loop over thousands of nodes asks about one object again and again. A look into the map costs much more than a
+  // comparison.
   let last: K | undefined;
   let found: { readonly value: V } | undefined;
   return (from) => {

@@ -2,21 +2,23 @@
 export const LONGEST_SHOWN = 1_024;
 
 /**
- * Characters that a terminal, a log viewer or a browser does not simply draw one after the other: controls (C0, DEL, C1), everything
- * of format (bidi, zero-width, tags), line and paragraph separators, spaces other than the common one, marks that go on top of their
- * neighbours, what is drawn as nothing, letters that run from right to left and so move what stands beside them, lone surrogates, and
- * what has no character yet. Everything else than a list of allowed characters: what Unicode adds later is not allowed before it was reviewed.
+ * Characters that a terminal, a log viewer or a browser does not simply draw one after the other: controls (C0, DEL,
+ * C1), everything of format (bidi, zero-width, tags), line and paragraph separators, spaces other than the common one,
+ * marks that go on top of their neighbours, what is drawn as nothing, letters that run from right to left and so move
+ * what stands beside them, lone surrogates, and what has no character yet. Everything else than a list of allowed
+ * characters: what Unicode adds later is not allowed before it was reviewed.
  */
 const UNSHOWABLE =
   /[^\p{L}\p{N}\p{P}\p{S} ]|[\p{Default_Ignorable_Code_Point}\u2800]|[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const ALL_UNSHOWABLE = new RegExp(UNSHOWABLE.source, 'gu');
 
 /**
- * A foreign text (a name, a reason, the error of a peer) as one line for people: characters that could move the cursor, hide
- * or reorder text are shown as escapes (`\u001b`, `\u{e0001}`), and of a long text the beginning, with how much is left out.
+ * A foreign text (a name, a reason, the error of a peer) as one line for people: characters that could move the cursor,
+ * hide or reorder text are shown as escapes (`\u001b`, `\u{e0001}`), and of a long text the beginning, with how much is
+ * left out.
  *
- * Every text that comes from outside passes here before it goes to a terminal, a log, an event or a status message. The result is
- * `max` units long at most. A shown text is not changed by being shown again.
+ * Every text that comes from outside passes here before it goes to a terminal, a log, an event or a status message. The
+ * result is `max` units long at most. A shown text is not changed by being shown again.
  */
 export function showText(text: string, max = LONGEST_SHOWN): string {
   if (text.length <= max && !UNSHOWABLE.test(text)) return text;
@@ -45,7 +47,10 @@ export function wellFormed(text: string): string {
   return text.replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
-/** JSON with the same characters as `\uXXXX`: the same data, and harmless where it is looked at. Line ends between values stay. */
+/**
+ * JSON with the same characters as `\uXXXX`: the same data, and harmless where it is looked at. Line ends between
+ * values stay.
+ */
 export function escapeJson(json: string): string {
   if (!UNSHOWABLE.test(json)) return json;
   return json.replace(ALL_UNSHOWABLE, (found) => (found === '\n' ? found : [...units(found)].map(hex).join('')));

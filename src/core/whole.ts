@@ -13,12 +13,15 @@ interface Differs {
   readonly 'its fields are not those of the type, or have other types': never;
 }
 
-/** `unknown` where both types have the same fields, of the same types, at every depth; else something that no value is. */
+/**
+ * `unknown` where both types have the same fields, of the same types, at every depth; else something that no value is.
+ */
 export type Same<A, B> = [Plain<A>] extends [Plain<B>] ? ([Plain<B>] extends [Plain<A>] ? unknown : Differs) : Differs;
 
 /**
- * Returns the value. It does not compile where the value's type lacks a field of T, also one that may be absent, or has one more: for whoever copies a value
- * field by field, since the compiler alone does not miss a field that may be absent.
+ * Returns the value. It does not compile where the value's type lacks a field of T, also one that may be absent, or has
+ * one more: for whoever copies a value field by field, since the compiler alone does not miss a field that may be
+ * absent.
  */
 export const whole =
   <T>() =>

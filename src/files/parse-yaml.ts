@@ -1,14 +1,17 @@
 import { Parser, parseDocument, type CST, type Document, type LineCounter } from 'yaml';
 
-/** No file of options is nested deeper. The library goes down by calls, and some hundred levels more end the process. */
+/**
+ * No file of options is nested deeper. The library goes down by calls, and some hundred levels more end the process.
+ */
 const MAX_DEPTH = 32;
 
 export type ParsedYaml =
   { readonly ok: true; readonly document: Document.Parsed } | { readonly ok: false; readonly because: string };
 
 /**
- * Reads one YAML or JSON document that others wrote. What is wrong in it stands in `document.errors`; a key that is there
- * twice is not, since the library would compare each with each. The text must be of bounded length: an error costs as much as ten lines.
+ * Reads one YAML or JSON document that others wrote. What is wrong in it stands in `document.errors`; a key that is
+ * there twice is not, since the library would compare each with each. The text must be of bounded length: an error
+ * costs as much as ten lines.
  */
 export function parseYaml(text: string, lineCounter?: LineCounter): ParsedYaml {
   for (const token of new Parser().parse(text)) {
@@ -21,7 +24,9 @@ export function parseYaml(text: string, lineCounter?: LineCounter): ParsedYaml {
   return { ok: true, document };
 }
 
-/** The first document of a text as a value; `hasMore`: other documents follow it. Throws Error that says what is wrong. */
+/**
+ * The first document of a text as a value; `hasMore`: other documents follow it. Throws Error that says what is wrong.
+ */
 export function readFirstDocument(text: string): { readonly value: unknown; readonly hasMore: boolean } {
   const parsed = parseYaml(text);
   if (!parsed.ok) throw new Error(parsed.because);

@@ -16,10 +16,11 @@ export type BoundedRead =
 const MIN_BUFFER_BYTES = 4096;
 
 /**
- * The text of a regular file of at most `maxBytes`, UTF-8. Never waits, as opening a FIFO without a writer does, and never throws:
- * the writer of the file can neither delay nor end this process.
+ * The text of a regular file of at most `maxBytes`, UTF-8. Never waits, as opening a FIFO without a writer does, and
+ * never throws: the writer of the file can neither delay nor end this process.
  *
- * @param own the file was written by cpusetd: a link is not followed, and a file of a user other than root or ours is refused
+ * @param own the file was written by cpusetd: a link is not followed, and a file of a user other than root or ours is
+ * refused
  */
 export function readBounded(
   path: string,

@@ -45,8 +45,8 @@ export function parseQuantity(text: unknown): bigint | undefined {
 export const MAX_AMOUNT = Number.MAX_SAFE_INTEGER;
 
 /**
- * Thousandths, rounded up: CPU as the kubelet counts it. At most `MAX_AMOUNT`: an amount that is too large is still one. Undefined when it is
- * no quantity, or negative.
+ * Thousandths, rounded up: CPU as the kubelet counts it. At most `MAX_AMOUNT`: an amount that is too large is still
+ * one. Undefined when it is no quantity, or negative.
  */
 export function parseMilli(text: unknown): number | undefined {
   return toAmount(parseQuantity(text), 10n ** 6n);

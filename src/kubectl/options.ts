@@ -53,9 +53,7 @@ export function createFormatOption(formats: readonly Format[] = ['table', 'wide'
 }
 
 export function createCpusOption(): Option {
-  return new Option('--cpus <n>', 'would a new container of n CPUs fit, and what is in the way?').argParser(
-    parseCount,
-  );
+  return new Option('--cpus <n>', 'would a new container of n CPUs fit, and what is in the way?').argParser(parseCount);
 }
 
 export function createResourcesOption(): Option {

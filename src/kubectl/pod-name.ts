@@ -10,7 +10,10 @@ export interface PodName {
 /** Names of Kubernetes: what is none never becomes a part of a path. */
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
-/** A pod as an operator names it: `namespace/name`, or a name in the namespace of `-n` or of the context. Throws UsageError. */
+/**
+ * A pod as an operator names it: `namespace/name`, or a name in the namespace of `-n` or of the context. Throws
+ * UsageError.
+ */
 export async function parsePodName(text: string, given: string | undefined, client: KubeClient): Promise<PodName> {
   const parts = text.split('/');
   const [namespace, name] = parts.length === 2 ? parts : [undefined, text];

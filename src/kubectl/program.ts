@@ -36,7 +36,10 @@ export async function runPlugin(args: readonly string[], context: PluginContext)
   }
 }
 
-/** Prints what could stand at the end of a command line of `kubectl cpuset`, when kubectl asks for it. The API server is not asked. */
+/**
+ * Prints what could stand at the end of a command line of `kubectl cpuset`, when kubectl asks for it. The API server is
+ * not asked.
+ */
 export async function completePlugin(words: readonly string[], context: PluginContext): Promise<void> {
   const program = describeCommand(createPlugin(context, () => undefined));
   await write(context.stdout, completeForCobra(program, words));

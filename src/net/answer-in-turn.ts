@@ -4,18 +4,20 @@ import type { Socket } from 'node:net';
 type Take = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Takes the requests of each connection one by one: the second when the answer of the first has been sent. Node gives all that a client has sent
- * ahead at once, and keeps all answers for one that reads none; so a third request, which no client sends that waits for its answers, ends the
- * connection.
+ * Takes the requests of each connection one by one: the second when the answer of the first has been sent. Node gives
+ * all that a client has sent ahead at once, and keeps all answers for one that reads none; so a third request, which no
+ * client sends that waits for its answers, ends the connection.
  *
- * The second has to wait rather than to end it: over TLS, Node reports a sent answer only after the client's next request may have come.
+ * The second has to wait rather than to end it: over TLS, Node reports a sent answer only after the client's next
+ * request may have come.
  */
 export function answerInTurn(take: Take): Take {
   /** The connections with a request that is being answered, and the one that waits. */
   const busy = new WeakMap<Socket, (() => void) | undefined>();
   const begin: Take = (request, response) => {
     const { socket } = request;
-    // Nothing is answered after an answer that ends the connection, nor where the client has gone: the response would never be closed.
+    // Nothing is answered after an answer that ends the connection, nor where the client has gone: the response would
+    // never be closed.
     if (!socket.writable) return;
     busy.set(socket, undefined);
     response.once('close', () => {

@@ -5,7 +5,10 @@ export interface BackOffLimits {
   readonly mostMs: number;
   /** Each delay is this many times the one before it; 2 by default. */
   readonly factor?: number;
-  /** Largest random change of a delay, as a fraction of it; 0.25 by default, so that the nodes of a cluster do not retry in step. */
+  /**
+   * Largest random change of a delay, as a fraction of it; 0.25 by default, so that the nodes of a cluster do not retry
+   * in step.
+   */
   readonly jitter?: number;
 }
 

@@ -13,8 +13,8 @@ const MAX_TRIES = 40;
 /**
  * Connects to a unix socket. The socket comes without listeners.
  *
- * Rejects with Node's error when no process listens there, and with `code` ENAMETOOLONG for a path that is too long: Node 20 cuts
- * such a path off, and would connect to another socket with the shorter name.
+ * Rejects with Node's error when no process listens there, and with `code` ENAMETOOLONG for a path that is too long:
+ * Node 20 cuts such a path off, and would connect to another socket with the shorter name.
  */
 export async function connectTo(path: string): Promise<Socket> {
   if (Buffer.byteLength(path) > MAX_SOCKET_PATH_BYTES)
@@ -35,8 +35,8 @@ export function isShortage(error: unknown): boolean {
 }
 
 /**
- * Connects like `connectTo`, and retries for two seconds during a shortage; calls `freeDescriptors` when file descriptors are
- * used up.
+ * Connects like `connectTo`, and retries for two seconds during a shortage; calls `freeDescriptors` when file
+ * descriptors are used up.
  */
 export async function connectPatiently(path: string, freeDescriptors: () => void): Promise<Socket> {
   for (let tries = 1; ; tries++) {

@@ -1,8 +1,9 @@
 /**
- * A timer that fires once, at the earliest of the times that it was started for, and never after the signal was aborted.
+ * A timer that fires once, at the earliest of the times that it was started for, and never after the signal was
+ * aborted.
  *
- * `onDue` may return a promise. Until it has settled the timer does not fire; a start meanwhile counts from when it was made.
- * The promise must not reject.
+ * `onDue` may return a promise. Until it has settled the timer does not fire; a start meanwhile counts from when it was
+ * made. The promise must not reject.
  */
 export class EarliestTimer {
   private dueMs = Infinity;

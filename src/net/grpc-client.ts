@@ -52,8 +52,8 @@ const CONNECTION_OPTIONS = {
 /**
  * A connection to a gRPC server on a unix socket. It connects with the first call, and again after it was lost.
  *
- * The gRPC library is slow to load. It is imported by the first call, so that a daemon that registers as an NRI plugin does
- * not wait for it.
+ * The gRPC library is slow to load. It is imported by the first call, so that a daemon that registers as an NRI plugin
+ * does not wait for it.
  */
 export class GrpcClient {
   private loading: Promise<Client> | undefined;
@@ -91,7 +91,10 @@ export class GrpcClient {
     });
   }
 
-  /** Calls a server-streaming method. The messages end when the peer ends them or the signal aborts; errors as of `call`. */
+  /**
+   * Calls a server-streaming method. The messages end when the peer ends them or the signal aborts; errors as of
+   * `call`.
+   */
   async *stream<Request, Answer>(
     method: GrpcMethod<Request, Answer>,
     request: Request,

@@ -5,7 +5,9 @@ const CODE_NAMES: ReadonlyMap<unknown, string> = new Map(
   Object.entries(StatusCode).map(([name, code]) => [code, name]),
 );
 
-/** The name of a status number of gRPC; UNKNOWN for 0, which is no error, and for a number that gRPC does not define. */
+/**
+ * The name of a status number of gRPC; UNKNOWN for 0, which is no error, and for a number that gRPC does not define.
+ */
 export function toErrorCode(code: unknown): ErrorCode {
   return code === StatusCode.OK ? 'UNKNOWN' : ((CODE_NAMES.get(code) ?? 'UNKNOWN') as ErrorCode);
 }

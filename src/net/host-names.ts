@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 
 /**
- * Tells whether a Host header names this server: `localhost`, the address on which the connection came in, or one of `names`. A page of
- * somebody else whose name leads to our address (DNS rebinding) has its own name there. The port is not looked at: a forwarded one is
- * another.
+ * Tells whether a Host header names this server: `localhost`, the address on which the connection came in, or one of
+ * `names`. A page of somebody else whose name leads to our address (DNS rebinding) has its own name there. The port is
+ * not looked at: a forwarded one is another.
  */
 export function acceptHosts(names: readonly string[]): (host: string, arrivedAt: string | undefined) => boolean {
   const known = new Set(['localhost', ...names.map((name) => name.toLowerCase())]);

@@ -37,7 +37,10 @@ export interface HttpRoute {
   readonly path: string;
   /** Longest body of a POST. */
   readonly maxBodyBytes?: number;
-  /** The media type of a POST, such as `application/json`; all others are answered with 415. A page of the web can send other types only. Absent: any. */
+  /**
+   * The media type of a POST, such as `application/json`; all others are answered with 415. A page of the web can send
+   * other types only. Absent: any.
+   */
   readonly bodyType?: string;
   /** With a client CA, only clients with a certificate of it are answered, unless this is true. */
   readonly isPublic?: boolean;
@@ -83,10 +86,11 @@ const SILENCE_MS = 75_000;
 const MAX_HEADER_BYTES = 8 * 1024;
 
 /**
- * Serves a few routes over HTTP or HTTPS, with limits for what a peer may send. An answer of an error names no detail of this host.
+ * Serves a few routes over HTTP or HTTPS, with limits for what a peer may send. An answer of an error names no detail
+ * of this host.
  *
- * Throws the system's error (EADDRINUSE, EADDRNOTAVAIL) when it can't listen on the address, and Error with a sentence for the operator for
- * TLS files that can't be used.
+ * Throws the system's error (EADDRINUSE, EADDRNOTAVAIL) when it can't listen on the address, and Error with a sentence
+ * for the operator for TLS files that can't be used.
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { address, tls, maxConnections = MAX_CONNECTIONS, requestMs = REQUEST_MS, log } = options;
@@ -207,8 +211,9 @@ function listMethods(routes: readonly HttpRoute[]): string {
 }
 
 /**
- * True when the client has shown a certificate of the authority. The certificate itself is asked for too: Node calls every resumed session of TLS 1.3
- * authorized, also that of a client which has shown none (`VerifyPeerCertificate` in node's src/crypto/crypto_common.cc).
+ * True when the client has shown a certificate of the authority. The certificate itself is asked for too: Node calls
+ * every resumed session of TLS 1.3 authorized, also that of a client which has shown none (`VerifyPeerCertificate` in
+ * node's src/crypto/crypto_common.cc).
  */
 function isAuthorized({ socket }: IncomingMessage): boolean {
   return socket instanceof TLSSocket && socket.authorized && socket.getPeerX509Certificate() !== undefined;

@@ -11,8 +11,8 @@ export interface TlsPaths {
 }
 
 /**
- * The certificate of a server, from files that are read again when they have other content. The content is compared, since a mounted Secret
- * changes by a link to another folder.
+ * The certificate of a server, from files that are read again when they have other content. The content is compared,
+ * since a mounted Secret changes by a link to another folder.
  */
 export class TlsFiles {
   private timer: NodeJS.Timeout | undefined;

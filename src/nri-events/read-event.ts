@@ -23,12 +23,15 @@ export const EVENTS = [
   'RemoveContainer',
 ] as const satisfies readonly EventMethod[];
 
-/** All methods that report an event. Runtimes up to NRI 0.11 report most events by StateChange, later ones by a method for each. */
+/**
+ * All methods that report an event. Runtimes up to NRI 0.11 report most events by StateChange, later ones by a method
+ * for each.
+ */
 export const EVENT_METHODS: readonly string[] = ['StateChange', ...EVENTS];
 
 /**
- * Reads the call of one of EVENT_METHODS; `ignored` is a StateChange of an event that has no use here. Throws CpusetdError
- * INVALID_ARGUMENT for bytes that are no such message.
+ * Reads the call of one of EVENT_METHODS; `ignored` is a StateChange of an event that has no use here. Throws
+ * CpusetdError INVALID_ARGUMENT for bytes that are no such message.
  */
 export function readEvent(method: string, payload: Uint8Array): RuntimeEvent | 'ignored' {
   if (method === 'StateChange') {

@@ -23,7 +23,9 @@ export class SkippingReader extends BinaryReader {
     return this.source.toString('utf8', start, this.pos);
   }
 
-  /** An entry of a map. One that is too short for any wanted entry (`DecisiveAnnotations`) is skipped without a slice. */
+  /**
+   * An entry of a map. One that is too short for any wanted entry (`DecisiveAnnotations`) is skipped without a slice.
+   */
   override bytes(): Uint8Array {
     const start = this.skipDelimited();
     return this.pos - start < DecisiveAnnotations.shortestName ? NOTHING : this.source.subarray(start, this.pos);

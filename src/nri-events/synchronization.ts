@@ -7,8 +7,8 @@ import { toContainerInfo, toPodInfo } from './to-core';
 const MAX_ITEMS = 100_000;
 
 /**
- * Collects the pieces of one synchronization, which the runtime splits when it does not fit into one message. Pods and containers
- * are split independently: a container may come before its pod.
+ * Collects the pieces of one synchronization, which the runtime splits when it does not fit into one message. Pods and
+ * containers are split independently: a container may come before its pod.
  */
 export class Synchronization {
   private readonly pods: PodInfo[] = [];

@@ -19,8 +19,8 @@ export type OkAnswer = Extract<RuntimeAnswer, { kind: 'ok' }>;
 const EMPTY = new Uint8Array(0);
 
 /**
- * The response message to an event. Responses to events of the past tense and of pods have no fields for changes: those of the
- * answer are left out.
+ * The response message to an event. Responses to events of the past tense and of pods have no fields for changes: those
+ * of the answer are left out.
  *
  * Throws RangeError for an empty CPU set, which on the wire would read as "leave it as it is".
  */
@@ -84,7 +84,10 @@ function encodeCreation({ adjust, mount }: Creation, update: ContainerUpdate[]):
   }).finish();
 }
 
-/** Nothing that the container starts from it may gain rights, so it is mounted without devices, programs and set-user-id bits. */
+/**
+ * Nothing that the container starts from it may gain rights, so it is mounted without devices, programs and set-user-id
+ * bits.
+ */
 const MOUNT_OPTIONS = ['bind', 'ro', 'nosuid', 'nodev', 'noexec', 'rprivate'];
 
 /** A runtime replaces a mount of the pod at the same place, and variables of the same names. */
@@ -111,8 +114,8 @@ function writeUpdates(type: WithUpdates, update: ContainerUpdate[]): Uint8Array 
 }
 
 /**
- * One update for each container: two with the same id count as a conflict of the plugin with itself and fail the whole request. The
- * last one wins, field by field.
+ * One update for each container: two with the same id count as a conflict of the plugin with itself and fail the whole
+ * request. The last one wins, field by field.
  *
  * Failures are to be ignored by the runtime: a container that has just exited must not fail the creation of another
  * (CRI-O would). The container's cgroup shows later if an update was applied.

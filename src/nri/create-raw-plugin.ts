@@ -160,7 +160,10 @@ function readMessage<T>(read: (payload: Uint8Array) => T, { method, payload }: T
   }
 }
 
-/** Reads an enum or a bool of a message and skips its other fields; 0 when it is absent. Throws Error for bytes that are no message. */
+/**
+ * Reads an enum or a bool of a message and skips its other fields; 0 when it is absent. Throws Error for bytes that are
+ * no message.
+ */
 function readNumber(payload: Uint8Array, fieldNumber: number): number {
   const reader = new BinaryReader(payload);
   let value = 0;

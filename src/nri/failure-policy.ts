@@ -1,6 +1,7 @@
 /**
- * The runtime's way with a request that this plugin does not answer, because it is late or its connection is lost meanwhile. Without a
- * policy the runtime drops the plugin, and the request goes on without it. A plugin that is not connected is not asked, whatever its policy is.
+ * The runtime's way with a request that this plugin does not answer, because it is late or its connection is lost
+ * meanwhile. Without a policy the runtime drops the plugin, and the request goes on without it. A plugin that is not
+ * connected is not asked, whatever its policy is.
  */
 export interface FailurePolicy {
   /** The request fails. It may be any that the plugin subscribes to, also the end of a container. */
@@ -12,7 +13,10 @@ export interface FailurePolicy {
 /** The first release of NRI that acts on a policy; those before ignore it. */
 const SINCE = [0, 12, 4] as const;
 
-/** Tells from the version of NRI that a runtime announces whether it acts on a policy; undefined when that can't be known. Before NRI 0.12 none is announced. */
+/**
+ * Tells from the version of NRI that a runtime announces whether it acts on a policy; undefined when that can't be
+ * known. Before NRI 0.12 none is announced.
+ */
 export function actsOnFailurePolicy(nriVersion: string | undefined): boolean | undefined {
   if (nriVersion === undefined) return false;
   // A version that goes on after its numbers is that of a build between two releases, or of none.

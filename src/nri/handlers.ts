@@ -30,7 +30,10 @@ export interface ContainerUpdateRequest extends ContainerRequest {
   readonly linuxResources: nri.LinuxResources | undefined;
 }
 
-/** The changes of all plugins to a container that is being created: `adjust`, `update`, the plugin that owns each change, and the plugins. */
+/**
+ * The changes of all plugins to a container that is being created: `adjust`, `update`, the plugin that owns each
+ * change, and the plugins.
+ */
 export type ValidationRequest = Omit<nri.ValidateContainerAdjustmentRequest, '_unknownFields'>;
 
 /** Changes to the container that is being created; every part may be absent. */
@@ -74,9 +77,15 @@ export type AnsweringHandler<Request, Answer> = (
   // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- a handler without an answer has no return statement
 ) => Answer | undefined | void | Promise<Answer | undefined | void>;
 
-/** One handler for each event of NRI 0.12, and the three requests that every plugin gets. The plugin subscribes to the events that have a handler. */
+/**
+ * One handler for each event of NRI 0.12, and the three requests that every plugin gets. The plugin subscribes to the
+ * events that have a handler.
+ */
 export interface NriHandlers {
-  /** Called once a connection, first. `config` is the plugin's file in /etc/nri/conf.d, for a plugin that the runtime starts; else empty. */
+  /**
+   * Called once a connection, first. `config` is the plugin's file in /etc/nri/conf.d, for a plugin that the runtime
+   * starts; else empty.
+   */
   readonly configure?: (request: { readonly config: string; readonly runtime: RuntimeInfo }) => void | Promise<void>;
   /** Called once a connection with all pods and containers, before any event; answers with updates. */
   readonly synchronize?: AnsweringHandler<
@@ -87,7 +96,10 @@ export interface NriHandlers {
   readonly shutdown?: () => void;
 
   readonly runPodSandbox?: NotificationHandler<PodRequest>;
-  /** Called before the resources of a pod change. Since NRI 0.10; an older runtime refuses a plugin that subscribes to it. */
+  /**
+   * Called before the resources of a pod change. Since NRI 0.10; an older runtime refuses a plugin that subscribes to
+   * it.
+   */
   readonly updatePodSandbox?: NotificationHandler<PodUpdateRequest>;
   /** Since NRI 0.10, as above. */
   readonly postUpdatePodSandbox?: NotificationHandler<PodRequest>;
@@ -107,8 +119,8 @@ export interface NriHandlers {
 }
 
 /**
- * Returns the name by which an adjustment removes an entry instead of setting it: the key of an annotation or an environment
- * variable, the destination of a mount, the path of a device.
+ * Returns the name by which an adjustment removes an entry instead of setting it: the key of an annotation or an
+ * environment variable, the destination of a mount, the path of a device.
  */
 export function markForRemoval(key: string): string {
   return `-${key}`;

@@ -34,7 +34,9 @@ export interface RawPlugin {
   /** Events to subscribe to. */
   readonly events: readonly protocol.EventMethod[];
   /**
-   * Answers by the name of the method: those of `events`, and `StateChange`, which carries most of them before NRI 0.12. Every other method is answered with UNIMPLEMENTED: on that code, and on no other, a runtime falls back to StateChange.
+   * Answers by the name of the method: those of `events`, and `StateChange`, which carries most of them before NRI
+   * 0.12. Every other method is answered with UNIMPLEMENTED: on that code, and on no other, a runtime falls back to
+   * StateChange.
    */
   readonly methods: Readonly<Record<string, TtrpcHandler>>;
   /** Begins to read a list of all pods and containers. */
@@ -80,13 +82,22 @@ export interface SettingNames {
 
 export const OPTION_NAMES: SettingNames = { socketPath: 'socketPath', name: 'name', index: 'index' };
 
-/** Maximum wait for the answer to the registration: the runtime registers one plugin at a time, and waits 5 s for a silent one. */
+/**
+ * Maximum wait for the answer to the registration: the runtime registers one plugin at a time, and waits 5 s for a
+ * silent one.
+ */
 const REGISTRATION_TIMEOUT_MS = 30_000;
 
-/** Default of `synchronizeWithinMs`. A runtime begins at once; a shorter time would make a slow one slower, by connecting again. */
+/**
+ * Default of `synchronizeWithinMs`. A runtime begins at once; a shorter time would make a slow one slower, by
+ * connecting again.
+ */
 const SYNCHRONIZE_WITHIN_MS = 30_000;
 
-/** The reason where Synchronize never comes: runtimes before NRI 0.7 can't send one that is too long, and keep the connection. */
+/**
+ * The reason where Synchronize never comes: runtimes before NRI 0.7 can't send one that is too long, and keep the
+ * connection.
+ */
 const NEVER_SYNCHRONIZED =
   'the runtime has not sent its containers, though we are registered; its log says why. "message too long" means ' +
   'that the annotations of all pods together are more than it can send (16 MiB before containerd 2.0): find the pods with long ' +
@@ -103,8 +114,8 @@ const MORE_TO_COME = SynchronizeResponse.encode({ update: [], more: true }).fini
 /**
  * One connection to the runtime, from registration to its end. Owns the socket.
  *
- * Requests may come at the same time, though a runtime sends one after the other. The session never waits for the runtime while
- * the runtime waits for it.
+ * Requests may come at the same time, though a runtime sends one after the other. The session never waits for the
+ * runtime while the runtime waits for it.
  */
 export class NriSession {
   /** Settles with the reason, written for the operator, when the socket is closed. */
@@ -274,8 +285,8 @@ export class NriSession {
   }
 
   /**
-   * Sets the phase. It never goes back: the answer to RegisterPlugin may come after the first events. It does not change after
-   * the end: an answer to Synchronize may come later than that.
+   * Sets the phase. It never goes back: the answer to RegisterPlugin may come after the first events. It does not
+   * change after the end: an answer to Synchronize may come later than that.
    */
   private advance(phase: 'registered' | 'synchronized'): void {
     if (this.hasEnded) return;

@@ -12,8 +12,9 @@ export const RUNTIME_SERVICE = 'nri.pkg.api.v1alpha1.Runtime';
 export const NRI_VERSION = 'v0.12.5';
 
 /**
- * The events that a plugin can subscribe to, by the name of the method that carries them since NRI 0.12; StateChange carries most of
- * them before. Releases of NRI before 0.10 know the first eleven, and refuse a plugin that subscribes to another.
+ * The events that a plugin can subscribe to, by the name of the method that carries them since NRI 0.12; StateChange
+ * carries most of them before. Releases of NRI before 0.10 know the first eleven, and refuse a plugin that subscribes
+ * to another.
  */
 export const EVENT_OF_METHOD = {
   RunPodSandbox: Event.RUN_POD_SANDBOX,

@@ -38,7 +38,10 @@ export function waitForRetry({ socketPath, delayMs, signal }: RetryWait): Promis
   });
 }
 
-/** Watches for the name; undefined when the directory can't be watched, for example before it exists: the delay alone counts then. */
+/**
+ * Watches for the name; undefined when the directory can't be watched, for example before it exists: the delay alone
+ * counts then.
+ */
 function watchName(path: string, onTouched: () => void): FSWatcher | undefined {
   try {
     const watcher = watch(dirname(path), (_event, name) => {
@@ -52,8 +55,8 @@ function watchName(path: string, onTouched: () => void): FSWatcher | undefined {
 }
 
 /**
- * Returns the reason of a failed connection for the operator: the path, the rule, the remedy. `setting` names the setting of the
- * path.
+ * Returns the reason of a failed connection for the operator: the path, the rule, the remedy. `setting` names the
+ * setting of the path.
  *
  * A file that is no socket gives ECONNREFUSED, as does a socket without a listener: the file's type decides.
  */

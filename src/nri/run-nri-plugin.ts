@@ -13,15 +13,15 @@ export interface NriPluginOptions extends Omit<ConnectionOptions, 'name' | 'inde
 }
 
 /**
- * Runs an NRI plugin until the signal aborts, over as many connections as it takes: a runtime that is not there yet, or restarts, is
- * connected as soon as it is back, and lists its containers anew (`synchronize`).
+ * Runs an NRI plugin until the signal aborts, over as many connections as it takes: a runtime that is not there yet, or
+ * restarts, is connected as soon as it is back, and lists its containers anew (`synchronize`).
  *
- * A handler that throws {@link TtrpcError} fails the request with its code and text, and any other error fails it as INTERNAL; a
- * runtime then does not create or update the container. A handler that takes longer than the runtime's request timeout (2 s by
- * default) costs the connection.
+ * A handler that throws {@link TtrpcError} fails the request with its code and text, and any other error fails it as
+ * INTERNAL; a runtime then does not create or update the container. A handler that takes longer than the runtime's
+ * request timeout (2 s by default) costs the connection.
  *
- * A plugin that the runtime starts itself needs neither name, index nor socketPath: they come in the environment, the socket as a
- * file descriptor (`NRI_PLUGIN_SOCKET`).
+ * A plugin that the runtime starts itself needs neither name, index nor socketPath: they come in the environment, the
+ * socket as a file descriptor (`NRI_PLUGIN_SOCKET`).
  *
  * Throws TypeError when there is no name or no index, and when `NRI_PLUGIN_SOCKET` is no file descriptor.
  */

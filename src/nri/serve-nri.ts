@@ -16,7 +16,10 @@ export interface ConnectionOptions {
   readonly name: string;
   /** Two digits, as text; runtimes call their plugins in this order. */
   readonly index: string;
-  /** The runtime's socket, by its path or as a file descriptor that is connected already. Default: /var/run/nri/nri.sock. */
+  /**
+   * The runtime's socket, by its path or as a file descriptor that is connected already. Default:
+   * /var/run/nri/nri.sock.
+   */
   readonly socketPath?: string | number | undefined;
   /** Ends the plugin; the socket is closed at once, or after the answers that are due. */
   readonly signal: AbortSignal;
@@ -47,7 +50,9 @@ export type PluginPhase = 'disconnected' | 'connecting' | 'registered' | 'synchr
 /** The session with the runtime, for health. */
 export interface PluginState {
   readonly phase: PluginPhase;
-  /** The beginning of the phase, in ms since 1970; while one attempt follows another, the end of the last connection. */
+  /**
+   * The beginning of the phase, in ms since 1970; while one attempt follows another, the end of the last connection.
+   */
   readonly sinceMs: number;
   /** The cause, written for the operator. */
   readonly reason: string;
@@ -64,9 +69,10 @@ export interface NriPlugin {
   /**
    * Updates or evicts containers without an event (an unsolicited update). Resolves with the updates that failed.
    *
-   * Rejects with TtrpcError: UNAVAILABLE while the plugin is not synchronized, DEADLINE_EXCEEDED after the request timeout of the
-   * runtime, RESOURCE_EXHAUSTED for more than 4 MiB. Never wait for it in a handler: the runtime waits for the handler. With NRI before 0.12.1 it can stop the runtime for
-   * good (https://github.com/containerd/nri/pull/301).
+   * Rejects with TtrpcError: UNAVAILABLE while the plugin is not synchronized, DEADLINE_EXCEEDED after the request
+   * timeout of the runtime, RESOURCE_EXHAUSTED for more than 4 MiB. Never wait for it in a handler: the runtime waits
+   * for the handler. With NRI before 0.12.1 it can stop the runtime for good
+   * (https://github.com/containerd/nri/pull/301).
    */
   updateContainers(
     update: readonly DeepPartial<ContainerUpdate>[],
@@ -98,9 +104,9 @@ const SERVING = 'the runtime asks us about every container';
 const NO_LOG: NriLog = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /**
- * Serves the runtime with a raw plugin until the signal aborts, over as many connections as it takes: the socket may appear
- * late, and a restarted runtime starts from Synchronize again. Faults are in the state and in the log. A file descriptor is one
- * connection: the plugin ends with it.
+ * Serves the runtime with a raw plugin until the signal aborts, over as many connections as it takes: the socket may
+ * appear late, and a restarted runtime starts from Synchronize again. Faults are in the state and in the log. A file
+ * descriptor is one connection: the plugin ends with it.
  */
 export function serveNri(options: ServeOptions): NriPlugin {
   const server = new Server(options);

@@ -87,7 +87,10 @@ export const keyValues: ValueType<ReadonlyMap<string, string>> = {
   },
 };
 
-/** The namespaces, pods and containers that cpusetd leaves alone: `NAMESPACE[/POD[/CONTAINER]]`, with `*` for any text; empty = none. */
+/**
+ * The namespaces, pods and containers that cpusetd leaves alone: `NAMESPACE[/POD[/CONTAINER]]`, with `*` for any text;
+ * empty = none.
+ */
 export const leaveAloneRules: ValueType<readonly LeaveAloneRule[]> = {
   placeholder: 'rules',
   parse: (text) => {

@@ -70,7 +70,9 @@ export const socketPath: ValueType<string> = {
   inFile: (z) => textOf(z, /^(?:unix:\/\/)?\//),
 };
 
-/** A listening address: the path of a socket to make, or `fd:3`, the number of a listening socket that was handed over. */
+/**
+ * A listening address: the path of a socket to make, or `fd:3`, the number of a listening socket that was handed over.
+ */
 export const listenSocket: ValueType<{ readonly path: string } | { readonly fd: number }> = {
   placeholder: 'socket|fd:n',
   parse: (text) => {
@@ -100,7 +102,9 @@ export const hostPort: ValueType<HostPort> = {
   inFile: (z) => textOf(z, /^(?:\[[0-9A-Fa-f:.%\w]+\]|[\w.-]+):\d{1,5}$/),
 };
 
-/** The same, where the host may be left out and then is this machine's own: `14710` or `:14710` is `127.0.0.1:14710`. */
+/**
+ * The same, where the host may be left out and then is this machine's own: `14710` or `:14710` is `127.0.0.1:14710`.
+ */
 export const localHostPort: ValueType<HostPort> = {
   placeholder: '[host:]port',
   parse: (text) => {

@@ -1,8 +1,8 @@
 import type * as zod from 'zod/mini';
 
 /**
- * The functions of the library that types of values use, as a parameter: loading it takes longer than the daemon may take for its start, and few
- * commands need it.
+ * The functions of the library that types of values use, as a parameter: loading it takes longer than the daemon may
+ * take for its start, and few commands need it.
  */
 export type Zod = Pick<
   typeof zod,
@@ -28,7 +28,10 @@ export interface ValueType<T> {
   /** The value's name in the help, e.g. `host:port`. */
   readonly placeholder: string;
   readonly parse: (text: string) => Parsed<T>;
-  /** The values of YAML or JSON that stand for such a text, as an editor checks them; absent = any text. `parse` has the last word. */
+  /**
+   * The values of YAML or JSON that stand for such a text, as an editor checks them; absent = any text. `parse` has the
+   * last word.
+   */
   readonly inFile?: (z: Zod) => zod.ZodMiniType;
 }
 

@@ -13,8 +13,9 @@ import {
 } from './read-entries';
 
 /**
- * The version of the document that this code writes. A change of the content takes a new number and a migration, unless older code
- * may ignore it, as it may with `pods`, `brought` and `podLevel`: it then knows less, and keeps the CPUs of every assignment.
+ * The version of the document that this code writes. A change of the content takes a new number and a migration, unless
+ * older code may ignore it, as it may with `pods`, `brought` and `podLevel`: it then knows less, and keeps the CPUs of
+ * every assignment.
  */
 export const STATE_VERSION = 2;
 

@@ -14,8 +14,8 @@ export function encodeRefusals(refusals: readonly Refusal[]): string {
 }
 
 /**
- * Reads what `encodeRefusals` wrote. Never throws, whatever the text. No promise depends on it: an entry that can't be read is left
- * out, and so is a second one of the same container.
+ * Reads what `encodeRefusals` wrote. Never throws, whatever the text. No promise depends on it: an entry that can't be
+ * read is left out, and so is a second one of the same container.
  */
 export function decodeRefusals(text: string): Decoded<readonly Refusal[]> {
   return decodeVersioned(text, VERSION, (document) => {

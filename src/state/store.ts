@@ -14,7 +14,9 @@ export type LoadedState =
   | { readonly kind: 'loaded'; readonly state: State }
   /** `keptAs` is null when the old file could not be kept; it is still at its place until the first save. */
   | { readonly kind: 'migrated'; readonly state: State; readonly fromVersion: number; readonly keptAs: string | null }
-  /** Not usable: rebuild from the runtime. `movedTo` is null when the file could not be moved; a save will replace it. */
+  /**
+   * Not usable: rebuild from the runtime. `movedTo` is null when the file could not be moved; a save will replace it.
+   */
   | { readonly kind: 'quarantined'; readonly problem: StateProblem; readonly movedTo: string | null };
 
 export type StoreOutcome =
@@ -29,8 +31,9 @@ export interface StateStore {
   /** Faults that do not keep cpusetd from starting, for the log. */
   readonly warnings: readonly string[];
   /**
-   * Returns when the state is durable, or with the reason why it is not: then the decision must be refused. A start reads what was
-   * saved, except `leftOut`: specs that were too long together (`fitPods`). Assignments are never left out.
+   * Returns when the state is durable, or with the reason why it is not: then the decision must be refused. A start
+   * reads what was saved, except `leftOut`: specs that were too long together (`fitPods`). Assignments are never left
+   * out.
    */
   save(state: {
     readonly generation: number;

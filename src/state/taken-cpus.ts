@@ -14,7 +14,9 @@ export interface TakenCpus {
   readonly bootId: string;
   /** CPUs that went offline, and that the cgroups of Kubernetes have not got back. */
   readonly owed: CpuSet;
-  /** The CPUs that cgroups inside of containers had of their own, and those that they were given with their container. */
+  /**
+   * The CPUs that cgroups inside of containers had of their own, and those that they were given with their container.
+   */
   readonly inner: readonly InnerEntry[];
 }
 

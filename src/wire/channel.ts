@@ -1,6 +1,9 @@
 /** The reason of the end of a channel or a mux. */
 export interface CloseReason {
-  /** `us`: close() was called. `peer`: the other side closed the connection. `fault`: the bytes or the socket are not usable any more. */
+  /**
+   * `us`: close() was called. `peer`: the other side closed the connection. `fault`: the bytes or the socket are not
+   * usable any more.
+   */
   readonly by: 'us' | 'peer' | 'fault';
   /** A text for the operator, without secrets of either side. */
   readonly because: string;
@@ -23,11 +26,15 @@ export interface ByteChannel {
   /** Settles, once and never with an error, when the channel has ended and holds nothing any more. */
   readonly closed: Promise<CloseReason>;
 
-  /** Sets the one receiver. Nothing is read before, so no byte is lost. Throws Error when there is a receiver already. */
+  /**
+   * Sets the one receiver. Nothing is read before, so no byte is lost. Throws Error when there is a receiver already.
+   */
   receive(receiver: Receiver): void;
   /** Sends one message that begins behind `headroom` bytes; the buffer belongs to the channel from now on. */
   send(packet: Buffer): void;
-  /** Stops reading, from the peer's next frame at the latest. Channels of one mux stop together: it has no flow control. */
+  /**
+   * Stops reading, from the peer's next frame at the latest. Channels of one mux stop together: it has no flow control.
+   */
   pause(): void;
   /** Goes on with reading. */
   resume(): void;
@@ -37,7 +44,9 @@ export interface ByteChannel {
 
 /** Takes the bytes and the events of a channel. */
 export interface Receiver {
-  /** Receives bytes start..end of the chunk, cut anywhere. They do not change afterwards, so a view of them may be kept. */
+  /**
+   * Receives bytes start..end of the chunk, cut anywhere. They do not change afterwards, so a view of them may be kept.
+   */
   onBytes(chunk: Buffer, start: number, end: number): void;
   /** Called when the send queue is empty again. */
   onDrain(): void;

@@ -67,7 +67,10 @@ export function decodeRequest(data: Buffer, start: number, end: number): Request
   return { service, method, payload, timeoutNano, metadata: metadata ?? NO_METADATA };
 }
 
-/** Reads a response; its payload is a view. No data at all is a success with an empty payload. Throws {@link DecodeError}. */
+/**
+ * Reads a response; its payload is a view. No data at all is a success with an empty payload. Throws {@link
+ * DecodeError}.
+ */
 export function decodeResponse(data: Buffer, start: number, end: number): ResponseEnvelope {
   const reader = new ProtobufReader(data, start, end);
   let code: number = StatusCode.OK;
@@ -89,7 +92,10 @@ export function decodeResponse(data: Buffer, start: number, end: number): Respon
   return { code, message, payload };
 }
 
-/** Writes a whole request message behind `headroom` free bytes. Throws RESOURCE_EXHAUSTED when it is too large to be sent. */
+/**
+ * Writes a whole request message behind `headroom` free bytes. Throws RESOURCE_EXHAUSTED when it is too large to be
+ * sent.
+ */
 export function encodeRequest(headroom: number, streamId: number, request: RequestEnvelope): Buffer {
   const { service, method, payload, metadata } = request;
   const timeoutNano = Math.min(request.timeoutNano, MAX_TIMEOUT_NANO);
@@ -125,7 +131,10 @@ export function encodeRequest(headroom: number, streamId: number, request: Reque
   return packet;
 }
 
-/** Writes a whole success message behind `headroom` free bytes. Throws RESOURCE_EXHAUSTED when it is too large to be sent. */
+/**
+ * Writes a whole success message behind `headroom` free bytes. Throws RESOURCE_EXHAUSTED when it is too large to be
+ * sent.
+ */
 export function encodeSuccess(headroom: number, streamId: number, payload: Uint8Array): Buffer {
   const length = payload.length > 0 ? sizeDelimited(payload.length) : 0;
   const packet = allocateMessage(headroom, length, streamId, MessageType.response);
@@ -133,7 +142,10 @@ export function encodeSuccess(headroom: number, streamId: number, payload: Uint8
   return packet;
 }
 
-/** Writes a whole message with the code and text of a failure behind `headroom` free bytes. Throws as {@link encodeSuccess}. */
+/**
+ * Writes a whole message with the code and text of a failure behind `headroom` free bytes. Throws as {@link
+ * encodeSuccess}.
+ */
 export function encodeFailure(headroom: number, streamId: number, code: number, message: string): Buffer {
   const messageBytes = Buffer.byteLength(message);
   // A negative int32 takes ten bytes, and none is a code of gRPC: it becomes UNKNOWN.

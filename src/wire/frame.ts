@@ -11,7 +11,10 @@ export const MAX_FIRST_FRAME_BYTES = 4096;
 export interface FrameSink {
   /** Called at the beginning of a frame. */
   onFrame(connectionId: number): void;
-  /** Takes a part of the current frame's payload. False means not now: the part is offered again with the next call of `feed`. */
+  /**
+   * Takes a part of the current frame's payload. False means not now: the part is offered again with the next call of
+   * `feed`.
+   */
   onPayload(chunk: Buffer, start: number, end: number): boolean;
 }
 
@@ -26,7 +29,9 @@ export function writeFrameHeader(target: Buffer, offset: number, connectionId: n
   target.writeUInt32BE(length, offset + 4);
 }
 
-/** Splits a byte stream, cut anywhere, into frames. It passes payloads on as they come, so it holds at most a header. */
+/**
+ * Splits a byte stream, cut anywhere, into frames. It passes payloads on as they come, so it holds at most a header.
+ */
 export class FrameDecoder {
   private readonly header = Buffer.alloc(FRAME_HEADER_BYTES);
   private headerFilled = 0;
@@ -43,9 +48,8 @@ export class FrameDecoder {
   }
 
   /**
-   * Takes bytes start..end of a chunk and returns the offset behind the last byte that the sink took; before `end` only when the
-   * sink returned false.
-   * Throws {@link FrameError} for a frame longer than the limit.
+   * Takes bytes start..end of a chunk and returns the offset behind the last byte that the sink took; before `end` only
+   * when the sink returned false. Throws {@link FrameError} for a frame longer than the limit.
    */
   feed(chunk: Buffer, start: number, end: number): number {
     let at = start;

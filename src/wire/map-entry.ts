@@ -10,8 +10,8 @@ export interface EntryTaker {
 }
 
 /**
- * Takes one entry of a `map<string, string>` as it is on the wire, if it is wanted; of others only the key is decoded. A map
- * thus costs what is wanted of it, not what the peer put into it. Bytes that are no entry are skipped.
+ * Takes one entry of a `map<string, string>` as it is on the wire, if it is wanted; of others only the key is decoded.
+ * A map thus costs what is wanted of it, not what the peer put into it. Bytes that are no entry are skipped.
  */
 export function takeMapEntry(entry: Uint8Array, taker: EntryTaker): void {
   if (entry.length < taker.shortestKey + 2) return;

@@ -28,7 +28,10 @@ export function writeMessageHeader(
   target.writeUInt16BE(type << 8, offset + 8);
 }
 
-/** First size of the buffer of a message that comes in parts; it grows with the bytes that come, not with those announced. */
+/**
+ * First size of the buffer of a message that comes in parts; it grows with the bytes that come, not with those
+ * announced.
+ */
 const FIRST_CAPACITY = 64 << 10;
 
 /** Splits a byte stream, cut anywhere, into ttrpc messages. A message that lies whole in a chunk is not copied. */

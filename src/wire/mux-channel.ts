@@ -66,7 +66,9 @@ export class MuxChannel implements ByteChannel {
     this.resumeDecoding();
   }
 
-  /** Returns false while the channel is paused or has no receiver. After the end of the channel the bytes are dropped. */
+  /**
+   * Returns false while the channel is paused or has no receiver. After the end of the channel the bytes are dropped.
+   */
   deliver(chunk: Buffer, start: number, end: number): boolean {
     if (this.reason) return true;
     if (this.isPaused || !this.receiver) return false;

@@ -12,11 +12,11 @@ export interface MuxOptions extends SocketChannelOptions {
 }
 
 /**
- * Carries several byte streams over one socket, in the frames of NRI. It owns the socket: `close` ends the socket, while the end of
- * a channel does not.
+ * Carries several byte streams over one socket, in the frames of NRI. It owns the socket: `close` ends the socket,
+ * while the end of a channel does not.
  *
- * The format has no open, no close and no flow control: a connection exists when both sides know its id, and a
- * receiver that pauses holds up the whole socket. Frames of connections that are not open are dropped and counted.
+ * The format has no open, no close and no flow control: a connection exists when both sides know its id, and a receiver
+ * that pauses holds up the whole socket. Frames of connections that are not open are dropped and counted.
  */
 export class Mux {
   /** Resolves with the reason when the socket is closed; never rejects. */
@@ -60,8 +60,8 @@ export class Mux {
   }
 
   /**
-   * Opens one of the connections that both sides know by their id. An id can be opened once: bytes for the first opening could
-   * not be distinguished from those for a second.
+   * Opens one of the connections that both sides know by their id. An id can be opened once: bytes for the first
+   * opening could not be distinguished from those for a second.
    *
    * Throws RangeError for an id that is no unsigned 32-bit number or is 0, and Error for one that was opened before.
    */

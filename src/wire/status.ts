@@ -20,8 +20,8 @@ export const StatusCode = {
 } as const;
 
 /**
- * A call that did not succeed. A client's call rejects with it. A server's handler throws it to send its code and message to the
- * caller.
+ * A call that did not succeed. A client's call rejects with it. A server's handler throws it to send its code and
+ * message to the caller.
  */
 export class TtrpcError extends Error {
   override readonly name = 'TtrpcError';

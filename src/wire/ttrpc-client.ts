@@ -121,7 +121,10 @@ export class TtrpcClient {
     }
   }
 
-  /** Removes and returns the call that a message answers; undefined for other messages, and for answers that come too late. */
+  /**
+   * Removes and returns the call that a message answers; undefined for other messages, and for answers that come too
+   * late.
+   */
   private take(type: number, streamId: number): PendingCall | undefined {
     const call = type === MessageType.response ? this.pending.get(streamId) : undefined;
     if (call) {

@@ -6,8 +6,9 @@ import { ServerCall, type TtrpcRequest } from './server-call';
 import { StatusCode, TtrpcError } from './status';
 
 /**
- * Answers one method with the bytes of the response. A {@link TtrpcError} that it throws is sent with its code and message, any
- * other error as INTERNAL without its text. The answer of a synchronous handler is sent in the same turn of the event loop.
+ * Answers one method with the bytes of the response. A {@link TtrpcError} that it throws is sent with its code and
+ * message, any other error as INTERNAL without its text. The answer of a synchronous handler is sent in the same turn
+ * of the event loop.
  */
 export type TtrpcHandler = (request: TtrpcRequest) => Uint8Array | Promise<Uint8Array>;
 

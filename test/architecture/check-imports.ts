@@ -43,7 +43,9 @@ export function findUnusedArrows(sources: Sources): string[] {
   return [...listArrows(LAYERS), ...rooms].filter((arrow) => !used.has(arrow));
 }
 
-/** Returns the arrows of both tables that lead to a later row, or to none: the order of the rows is that of the floors. */
+/**
+ * Returns the arrows of both tables that lead to a later row, or to none: the order of the rows is that of the floors.
+ */
 export function findUpwardArrows(): string[] {
   return [LAYERS, ...Object.values(ROOMS)].flatMap((table) => {
     const names = ['gen', ...Object.keys(table)];
@@ -138,7 +140,10 @@ function roomOf(path: string): string | undefined {
   return room !== undefined && ROOMS[layer] ? `${layer}/${room}` : undefined;
 }
 
-/** The files that put the rooms together may import all of them. A file beside the rooms that has no row is ground: it imports no room. */
+/**
+ * The files that put the rooms together may import all of them. A file beside the rooms that has no row is ground: it
+ * imports no room.
+ */
 function findRoomFaults({ from, specifier, to }: Import): string[] {
   const room = roomOf(from);
   const target = to === undefined ? undefined : roomOf(to);
@@ -247,7 +252,10 @@ function findUnreachedGenerated(imports: readonly Import[], sources: Sources): s
 /** The number of sources from which on a folder needs a README. */
 const MANY = 3;
 
-/** Each layer has a README, and so has each folder of several files, unless that of a folder above has a word on it: its path there. */
+/**
+ * Each layer has a README, and so has each folder of several files, unless that of a folder above has a word on it: its
+ * path there.
+ */
 function findMissingReadmes(sources: Sources): string[] {
   const counts = new Map<string, number>();
   for (const path of sources.keys()) {

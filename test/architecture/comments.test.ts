@@ -1,17 +1,21 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findRelativeOpeners } from './check-comments';
+import { findRelativeOpeners, findWideComments } from './check-comments';
 
 const root = join(__dirname, '../..');
 
-test('each comment opens with its subject or its verb', () => {
-  const folders = ['src', 'proto', 'test', 'scripts', 'bench'];
-  const files = execFileSync('git', ['ls-files', ...folders], { cwd: root, encoding: 'utf8' });
-  const ours = /^(?!test\/gen\/|test\/fixtures\/).*\.(?:ts|mjs)$|^proto\/(?:cpusetd\/|ttrpc).*\.proto$/;
-  const paths = files.split('\n').filter((path) => ours.test(path));
-  expect(paths.length).toBeGreaterThan(1_000);
-  expect(paths.flatMap((path) => findRelativeOpeners(path, readFileSync(join(root, path), 'utf8')))).toEqual([]);
+const folders = ['src', 'proto', 'test', 'scripts', 'bench'];
+const ours = /^(?!test\/gen\/|test\/fixtures\/).*\.(?:ts|mjs)$|^proto\/(?:cpusetd\/|ttrpc).*\.proto$/;
+const sources = execFileSync('git', ['ls-files', ...folders], { cwd: root, encoding: 'utf8' })
+  .split('\n')
+  .filter((path) => ours.test(path))
+  .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+
+test('each comment opens with its subject or its verb, and is as wide as the code', () => {
+  expect(sources.length).toBeGreaterThan(1_000);
+  expect(sources.flatMap(({ path, text }) => findRelativeOpeners(path, text))).toEqual([]);
+  expect(sources.flatMap(({ path, text }) => findWideComments(path, text))).toEqual([]);
 });
 
 test.each`
@@ -28,3 +32,15 @@ test.each`
     expect(findRelativeOpeners('a.ts', text)).toHaveLength(faults);
   },
 );
+
+const wide = 'word '.repeat(30);
+
+test.each`
+  name                    | text                               | faults
+  ${'a comment'}          | ${`  // ${wide}`}                  | ${1}
+  ${'a line of a block'}  | ${`/**\n * ${wide}\n */`}          | ${1}
+  ${'a text in the code'} | ${`const a = '${wide}';`}          | ${0}
+  ${'a long address'}     | ${`// https://${'a'.repeat(120)}`} | ${0}
+`('findWideComments, given $name of more than 120 columns', ({ text, faults }: { text: string; faults: number }) => {
+  expect(findWideComments('a.ts', text)).toHaveLength(faults);
+});

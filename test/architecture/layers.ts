@@ -21,9 +21,10 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The same for the rooms of a layer, which are its folders: each room may import the rooms of its layer that are in its row. All rows of a
- * layer are in an order in which no row needs a later one. A file beside the folders has a row too where it imports a room; without a row it
- * is the ground of its layer: every room may import it, and it imports none. A layer that is not here has no rooms.
+ * The same for the rooms of a layer, which are its folders: each room may import the rooms of its layer that are in its
+ * row. All rows of a layer are in an order in which no row needs a later one. A file beside the folders has a row too
+ * where it imports a room; without a row it is the ground of its layer: every room may import it, and it imports none.
+ * A layer that is not here has no rooms.
  */
 export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   core: {
@@ -210,10 +211,10 @@ export const ASSEMBLIES = [
 ];
 
 /**
- * Files that may be imported past the `index.ts` of their folder. The index of `wire` is the package's, and has no helpers of
- * protobuf. The others are for another moment than their index: the daemon reads the kubelet's configuration without an API server
- * too, and parses YAML only when there is a file; a command that asks the daemon loads the options, but neither
- * allocation nor state nor host.
+ * Files that may be imported past the `index.ts` of their folder. The index of `wire` is the package's, and has no
+ * helpers of protobuf. The others are for another moment than their index: the daemon reads the kubelet's configuration
+ * without an API server too, and parses YAML only when there is a file; a command that asks the daemon loads the
+ * options, but neither allocation nor state nor host.
  */
 export const BESIDE_INDEX = [
   'src/wire/map-entry.ts',

@@ -88,7 +88,8 @@ defineInChromium((launch) => {
       );
       const differences = Array.from(one!, (value, index) => Math.abs(value - other![index]!));
       expect(other!.length).toBe(one!.length);
-      // Letters are drawn a little differently by each version of Chromium; a part of the page that has moved makes more.
+      // Letters are drawn a little differently by each version of Chromium; a part of the page that has moved makes
+      // more.
       expect(differences.reduce((sum, each) => sum + each, 0) / differences.length).toBeLessThan(1);
     } finally {
       jest.useRealTimers();

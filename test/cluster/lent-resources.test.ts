@@ -3,7 +3,8 @@ import { KubeClient } from '../../src/kube/api/kube-client';
 import { waitUntil } from '../e2e/rig';
 import { type ClusterNode, type ClusterPod, kubeApi, onOneNode, readClusterFacts, startNode } from './rig';
 
-// A real kubelet's treatment of resources in the status of its Node that it does not know: the rules in src/kube/qos/node-resources.ts.
+// A real kubelet's treatment of resources in the status of its Node that it does not know: the rules in
+// src/kube/qos/node-resources.ts.
 
 const CPU = 'gocrane.io/cpu';
 const lent = { milliCpu: 3000, memoryBytes: 5_000_000_000 };

@@ -96,7 +96,8 @@ onEachNode('the life of a node', matrix, ({ suite, mode }) => {
     await expectOwner(node, pinned);
   });
 
-  // The kubelet's number of pods is the same in each mode. Many creations at once through the proxy: test/e2e/proxy.test.ts, on each runtime.
+  // The kubelet's number of pods is the same in each mode. Many creations at once through the proxy:
+  // test/e2e/proxy.test.ts, on each runtime.
   if (mode === 'nri')
     test('110 pods created at once, as many as a kubelet takes: the pinned one among them has its CPU alone', async () => {
       const startedAt = performance.now();

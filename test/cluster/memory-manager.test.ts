@@ -16,7 +16,10 @@ const kubelet = {
   reservedMemory: [{ numaNode: 0, limits: { memory } }],
 };
 const mems = '0';
-/** The only exclusive CPU is the last one. With several nodes it would not be near the memory, which is of the first one. */
+/**
+ * The only exclusive CPU is the last one. With several nodes it would not be near the memory, which is of the first
+ * one.
+ */
 const severalNodes =
   readFileSync('/sys/devices/system/node/online', 'utf8').trim() === mems
     ? undefined

@@ -19,8 +19,9 @@ import {
   writeKubeconfig,
 } from './rig';
 
-// deploy/components/api-server/validating-admission-policy.yaml, and the one of components/qos, for a service account of its own: the other tests run
-// beside this one, with tokens that are bound to nothing. Two Nodes without a kubelet are enough.
+// deploy/components/api-server/validating-admission-policy.yaml, and the one of components/qos, for a service account
+// of its own: the other tests run beside this one, with tokens that are bound to nothing. Two Nodes without a kubelet
+// are enough.
 
 const applied = [
   'namespace/namespace.yaml',

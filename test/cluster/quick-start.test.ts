@@ -24,7 +24,8 @@ import {
 // The commands of docs/quick-start.md, as they are and in their order, on a cluster with one node. What the rig does:
 // - step 2, "Bring the image to the node": it builds the same image, for this machine only, and imports it;
 // - it gives the node the image busybox:1.37, which the kubelet would fetch from a registry;
-// - the kubelet reserves no CPUs: on a machine of two, the pod of cpusetd and one with a whole CPU would not fit otherwise.
+// - the kubelet reserves no CPUs: on a machine of two, the pod of cpusetd and one with a whole CPU would not fit
+//   otherwise.
 
 jest.setTimeout(600_000);
 

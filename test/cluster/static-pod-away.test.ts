@@ -14,8 +14,8 @@ import {
   useCluster,
 } from './rig';
 
-// The manifest of a static pod changes while the API server is away, as that of kube-apiserver itself does in an upgrade. The test kills
-// kube-apiserver, so it has a control plane of its own.
+// The manifest of a static pod changes while the API server is away, as that of kube-apiserver itself does in an
+// upgrade. The test kills kube-apiserver, so it has a control plane of its own.
 
 onOneNode('a static pod while the API server is away', ({ suite, mode }) => {
   let plane: ControlPlane;

@@ -20,7 +20,8 @@ import {
   type TopologyInput,
 } from './crane-scheduler/inputs';
 
-// Our answers beside those of crane-scheduler, recorded for the same inputs: see test/fixtures/crane-scheduler/README.md.
+// Our answers beside those of crane-scheduler, recorded for the same inputs: see
+// test/fixtures/crane-scheduler/README.md.
 
 const fixture = join(__dirname, '../fixtures/crane-scheduler/answers.jsonl.gz');
 const answers = gunzipSync(readFileSync(fixture))
@@ -40,7 +41,10 @@ interface Tally {
   different: number;
 }
 
-/** Compares all pairs. A difference without a fault that concerns its input is returned; all others are counted under the first such fault. */
+/**
+ * Compares all pairs. A difference without a fault that concerns its input is returned; all others are counted under
+ * the first such fault.
+ */
 function compare<Input>(
   inputs: Iterable<Input>,
   upstream: readonly unknown[],

@@ -346,7 +346,10 @@ const MANAGER: Readonly<Record<string, (scenario: Scenario) => void | Promise<vo
   },
 };
 
-/** One round of the reconciler: the list of the runtime, then the cgroups. The scenario's "last written" stands for the actual cpuset. */
+/**
+ * One round of the reconciler: the list of the runtime, then the cgroups. The scenario's "last written" stands for the
+ * actual cpuset.
+ */
 function startRound(given: any) {
   const lists = [
     given.state.defaultCpuSet,

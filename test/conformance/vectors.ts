@@ -27,7 +27,10 @@ export interface Vector extends Rules, Answer {
   readonly variants?: { readonly fixed: Answer };
   readonly outside?: boolean;
   readonly short?: boolean;
-  /** The kubelet's own answer where a flaw decides it, or `flawed: ` and what is wrong with it; `result` is that of the repaired routine. */
+  /**
+   * The kubelet's own answer where a flaw decides it, or `flawed: ` and what is wrong with it; `result` is that of the
+   * repaired routine.
+   */
   readonly kubelet?: string;
 }
 
@@ -75,8 +78,9 @@ export function takeBy(rules: Rules, topology: Topology, available: CpuSet, coun
 }
 
 /**
- * The units of which an answer of cpusetd has fewer than the kubelet's: uncore caches by prefer-align-cpus-by-uncorecache, NUMA nodes by
- * distribute-cpus-across-numa. The kubelet compares means, and looks at the lowest cores of a cache only.
+ * The units of which an answer of cpusetd has fewer than the kubelet's: uncore caches by
+ * prefer-align-cpus-by-uncorecache, NUMA nodes by distribute-cpus-across-numa. The kubelet compares means, and looks at
+ * the lowest cores of a cache only.
  */
 export function findSavedUnits(
   {

@@ -1,7 +1,8 @@
 // Bundles src/main.ts with ports that a test can make throw: node build-faulty-daemon.mjs OUT
 //
-// All is the real daemon, except that some functions of these modules throw while their port is broken. The parent process breaks
-// and mends ports over IPC ({ port, isBroken }), and receives a message for each exception ({ thrown: port }).
+// All is the real daemon, except that some functions of these modules throw while their port is broken. The parent
+// process breaks and mends ports over IPC ({ port, isBroken }), and receives a message for each exception ({ thrown:
+// port }).
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';

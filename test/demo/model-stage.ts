@@ -52,7 +52,10 @@ A  static    1     default/db db
 
 type Act = 'pinned' | 'repaired' | 'killed' | 'back' | 'alone';
 
-/** A stage in this process, where nothing runs and every observation is there at once. Its words are those of a real one. */
+/**
+ * A stage in this process, where nothing runs and every observation is there at once. Its words are those of a real
+ * one.
+ */
 export function openModelStage(observations: Observations, words: Stage['words']): Stage {
   let act: Act = 'pinned';
   const actor = (own: string, neighbour: string | undefined, cpusets: Partial<Record<Act, string>>): Actor => ({

@@ -1,5 +1,5 @@
-// The commands of other programs on the pages, each with the place that runs it. The commands of cpusetd, npm, node and `kubectl apply` have
-// rules instead: see command-rules.ts.
+// The commands of other programs on the pages, each with the place that runs it. The commands of cpusetd, npm, node and
+// `kubectl apply` have rules instead: see command-rules.ts.
 
 export interface CommandRow {
   /** Fits the words of the command with a blank between them. Begins with the name of the program. */

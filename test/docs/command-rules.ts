@@ -8,7 +8,8 @@ import { NOT_RUN, ROWS } from './command-rows';
 import type { PageCommand } from './commands';
 import { ROOT } from './markdown';
 
-// The checks of the commands on pages: by the parser of the program, by the files that are named, or by a row of command-rows.ts.
+// The checks of the commands on pages: by the parser of the program, by the files that are named, or by a row of
+// command-rows.ts.
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
@@ -122,7 +123,10 @@ function checkNpmScript([, , ...words]: readonly string[]): string | undefined {
   return file === undefined ? checkJest(rest.slice(1)) : checkScript(file, rest.slice(1));
 }
 
-/** The script is there, and its text or that of what it starts has the options; other arguments of a bench and of jest are files. */
+/**
+ * The script is there, and its text or that of what it starts has the options; other arguments of a bench and of jest
+ * are files.
+ */
 function checkScript(script: string, args: readonly string[]): string | undefined {
   if (!existsSync(join(ROOT, script))) return `there is no ${script}; correct the page`;
   const isBench = script === 'bench/run.mjs';
@@ -199,7 +203,10 @@ function checkApplied(words: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** True when a file with `'apply'` names the path below deploy/, the folder that a file is in beside `'-f'`, or the overlay. */
+/**
+ * True when a file with `'apply'` names the path below deploy/, the folder that a file is in beside `'-f'`, or the
+ * overlay.
+ */
 function isApplied(flag: string, path: string): boolean {
   const below = path.replace(/^deploy\//, '');
   const overlay = below.split('/')[1]!;

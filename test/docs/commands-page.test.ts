@@ -167,7 +167,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** The options of run, which have a table of their own. */
 const optionsOfRun = new Set(readTable(optionsPage, '## All options').map(([flag]) => flag!));
 
-/** The example of a file with groups, explained for one of the nodes that it names; without the options that have their defaults. */
+/**
+ * The example of a file with groups, explained for one of the nodes that it names; without the options that have their
+ * defaults.
+ */
 async function explainGroups(): Promise<string> {
   const path = join(folder, 'cpusetd.yaml');
   writeFileSync(path, listExamples(optionsPage).get('config-groups')!);

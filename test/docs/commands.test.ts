@@ -22,7 +22,10 @@ import { missingSystemctl, playBlock } from './play-block';
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-/** Pages whose blocks a test runs as they are, with this test. The other commands of the page need a rule or a row, as on all pages. */
+/**
+ * Pages whose blocks a test runs as they are, with this test. The other commands of the page need a rule or a row, as
+ * on all pages.
+ */
 const RUN_AS_THEY_ARE: Readonly<Record<string, string>> = { 'docs/quick-start.md': 'test/cluster/quick-start.test.ts' };
 
 /** True for a command in a block that the test of the page runs. */

@@ -2,8 +2,9 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './markdown';
 
-// Finds the commands on the pages. Indented blocks are commands, or lines after `$ ` with their output. A fenced block has commands in
-// lines after `$ `, or in all lines when its language is that of a shell. In sentences and tables they are in backticks.
+// Finds the commands on the pages. Indented blocks are commands, or lines after `$ ` with their output. A fenced block
+// has commands in lines after `$ `, or in all lines when its language is that of a shell. In sentences and tables they
+// are in backticks.
 
 /** A program with its arguments, as a shell splits them: without sudo, assignments, redirections and comments. */
 export interface PageCommand {
@@ -87,7 +88,10 @@ function listChoices(span: string): string[] {
 const isPrompt = (line: string): boolean => /^\s*\$ /.test(line);
 const indentOf = (line: string): number => line.length - line.trimStart().length;
 
-/** Separates blocks from the lines around them. A block that is indented has four spaces more than the text of the list that it is in. */
+/**
+ * Separates blocks from the lines around them. A block that is indented has four spaces more than the text of the list
+ * that it is in.
+ */
 export function splitPage(text: string): { blocks: Block[]; prose: { line: number; text: string }[] } {
   const blocks: Block[] = [];
   const prose: { line: number; text: string }[] = [];

@@ -312,7 +312,10 @@ describe('the DaemonSet', () => {
 /** Commands that do not run on the node. */
 const ofTheCluster = /^(?:scheduling\/|cli\/commands\/(?:annotator|extender)\.ts)/;
 
-/** Files of the node that the daemon's code names itself, beside what every container has: /proc, /sys, its service account. */
+/**
+ * Files of the node that the daemon's code names itself, beside what every container has: /proc, /sys, its service
+ * account.
+ */
 function listPathsInCode(): string[] {
   const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !/^(?:app\/config|cli\/help)\//.test(name) && !ofTheCluster.test(name))

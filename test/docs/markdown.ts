@@ -42,7 +42,10 @@ export function readTable(page: string, heading: string): string[][] {
   );
 }
 
-/** Tables that are not rendered as such: without a head, or with rows of another width. Gives the first line of each, or the odd row. */
+/**
+ * Tables that are not rendered as such: without a head, or with rows of another width. Gives the first line of each, or
+ * the odd row.
+ */
 export function listBrokenTables(text: string): string[] {
   const lines = text.replaceAll(/^( *)(```+)[^]*?^\1\2$/gm, (block) => block.replaceAll(/^.*$/gm, '')).split('\n');
   const isRow = (line: string | undefined): boolean => line?.trimStart().startsWith('|') === true;

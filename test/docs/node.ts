@@ -162,7 +162,10 @@ export interface Session {
   readonly columns?: number;
 }
 
-/** Runs command lines such as `cpusetd status` against a node, and shows them with what they print. The node is that of the pages, or another. */
+/**
+ * Runs command lines such as `cpusetd status` against a node, and shows them with what they print. The node is that of
+ * the pages, or another.
+ */
 export async function showSession(
   session: Session,
   openNode: (stateDir: string) => Promise<AdminBackend> = playNode,

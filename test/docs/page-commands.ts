@@ -9,7 +9,10 @@ export interface PageCommands {
   readonly commands: string;
   /** The output that the page shows below it, if any. */
   readonly shown?: string;
-  /** `operator`: in one shell, in the root of the project. `node`: as root on the node. `nobody`: the test does it in another way. */
+  /**
+   * `operator`: in one shell, in the root of the project. `node`: as root on the node. `nobody`: the test does it in
+   * another way.
+   */
   readonly runBy: 'operator' | 'node' | 'nobody';
 }
 
@@ -19,7 +22,10 @@ const marks: Readonly<Record<string, PageCommands['runBy']>> = {
   '<!-- not run by the test of this page -->': 'nobody',
 };
 
-/** All blocks of a page in their order. @throws when a block is neither commands nor what the block right above it prints */
+/**
+ * All blocks of a page in their order. @throws when a block is neither commands nor what the block right above it
+ * prints
+ */
 export function readPageCommands(page: string): PageCommands[] {
   const lines = page.split('\n');
   const found: PageCommands[] = [];
@@ -69,8 +75,8 @@ const placeholders: Readonly<Record<string, Placeholder>> = {
 export type Values = Readonly<Record<string, string>>;
 
 /**
- * Compares output with what the page shows: the same lines, where any number of spaces is as good as another one. `<name>` stands for a placeholder's
- * value, `…` for any text, and alone on a line for any number of lines.
+ * Compares output with what the page shows: the same lines, where any number of spaces is as good as another one.
+ * `<name>` stands for a placeholder's value, `…` for any text, and alone on a line for any number of lines.
  * @param known values that are known by now
  * @returns these and those that the output has; undefined when the output is another one
  */

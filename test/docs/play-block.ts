@@ -25,9 +25,11 @@ const OTHER_FOLDERS = /(?<![\w.-])\/(?:boot|etc|home|lib|opt|proc|root|run|srv|s
 export type Calls = readonly string[];
 
 /**
- * Runs a block of a page up to the first command that fails. Absolute paths are below the stage. The programs are real but for those that
- * need a running system: `npm` and `cpusetd` are not run; `systemctl` enables and disables units on the stage, and does nothing else.
- * @throws when a command fails; before anything runs, when the block has another program, or a path that is not moved to the stage
+ * Runs a block of a page up to the first command that fails. Absolute paths are below the stage. The programs are real
+ * but for those that need a running system: `npm` and `cpusetd` are not run; `systemctl` enables and disables units on
+ * the stage, and does nothing else.
+ * @throws when a command fails; before anything runs, when the block has another program, or a path that is not moved
+ * to the stage
  */
 export function playBlock(script: string, { cwd, stage, programs = {} }: Play): Calls {
   const folder = mkdtempSync(join(stage, '.play-'));

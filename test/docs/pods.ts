@@ -21,7 +21,10 @@ export interface PagePod {
   readonly containers: readonly ContainerInfo[];
 }
 
-/** Reads the YAML of a pod: what the API server fills in, and what the kubelet and the runtime make of it. Without a UID its name is that too. */
+/**
+ * Reads the YAML of a pod: what the API server fills in, and what the kubelet and the runtime make of it. Without a UID
+ * its name is that too.
+ */
 export function readPod(yaml: string, givenUid?: string): PagePod {
   const document = fillIn(asObject(parse(yaml)), givenUid);
   const spec = toWatchedPod(document)?.spec;
@@ -91,7 +94,9 @@ function toCore(message: ReturnType<typeof toContainerResources>): CpuResources 
   };
 }
 
-/** Creates and starts the containers of a pod, one after another. `spec`: the API server has reported the pod before. */
+/**
+ * Creates and starts the containers of a pod, one after another. `spec`: the API server has reported the pod before.
+ */
 export function runPod(node: NodeDriver, { info: pod, containers, spec }: PagePod, knows?: 'spec'): RuntimeAnswer[] {
   if (knows) node.send({ kind: 'pod-spec', spec });
   node.send({ kind: 'pod-started', pod });

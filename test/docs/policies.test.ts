@@ -172,7 +172,9 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   },
 };
 
-/** With UPDATE_DOCS=1 the pictures are written into the page instead of being compared, as jest -u does with snapshots. */
+/**
+ * With UPDATE_DOCS=1 the pictures are written into the page instead of being compared, as jest -u does with snapshots.
+ */
 const page = readPage('policies.md', process.env['UPDATE_DOCS'] ? (name) => showExample(EXAMPLES[name]!) : undefined);
 
 describe.each(Object.entries(EXAMPLES))('example %s', (name, example) => {

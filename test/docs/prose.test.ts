@@ -4,10 +4,11 @@ import { listPages, splitPage } from './commands';
 import { ROOT } from './markdown';
 
 const WIDTH = 120;
-/** The page of releases is written with their scripts. */
-const pages = listPages().filter((page) => page === 'README.md' || /^docs\/(?!release\.md)/.test(page));
+const pages = listPages();
 
-/** Lines of sentences that are wider than the pages are. Tables, pictures and commands have the width that they need. */
+/**
+ * Lines of sentences that are wider than the pages are. Tables, pictures and commands have the width that they need.
+ */
 function listWideLines(text: string): string[] {
   return splitPage(text)
     .prose.filter(({ text: line }) => !/^\s*(?:\||!\[|<!--)/.test(line) && line.length > WIDTH)

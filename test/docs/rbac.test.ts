@@ -10,8 +10,8 @@ import { NriRuntime } from '../support/nri-runtime';
 import { slowness } from '../support/wait-until';
 import { readPage } from './markdown';
 
-// deploy/components/api-server/rbac.yaml against what the daemon really asks for: the built daemon, a runtime that speaks NRI, and an API server that
-// enforces the rights of the file.
+// deploy/components/api-server/rbac.yaml against what the daemon really asks for: the built daemon, a runtime that
+// speaks NRI, and an API server that enforces the rights of the file.
 
 const NODES = '/api/v1/nodes';
 const EVENTS = '/api/v1/events';
@@ -98,7 +98,8 @@ test('with every option on, the daemon asks for each right of the file, and for 
     for (const kind of kinds) await hasAsked(`${kind} create`);
     await hasAsked('/pods watch');
     await hasAsked('/nodes/status patch');
-    // A container takes a CPU: what is published changes. One that asks for too many is refused, and again: an event, counted up.
+    // A container takes a CPU: what is published changes. One that asks for too many is refused, and again: an event,
+    // counted up.
     const pod = await runtime.runPod({ name: 'db', qos: 'guaranteed' });
     await runtime.createContainer(pod, { name: 'db', milliCpu: 1_000, memoryBytes: 1 << 26 });
     for (const kind of kinds) await hasAsked(`${kind} patch`);

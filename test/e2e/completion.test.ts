@@ -48,7 +48,8 @@ const complete: Readonly<Record<keyof typeof SHELLS, (line: string) => Promise<r
     );
     return stdout.split('\n').flatMap((word) => (word === '' ? [] : word.split('\t')[0]!));
   },
-  // Its completion works in a line editor only: it gets one, in a pseudo terminal, and keys when the editor reads them. Ctrl-X l lists what there is.
+  // Its completion works in a line editor only: it gets one, in a pseudo terminal, and keys when the editor reads them.
+  // Ctrl-X l lists what there is.
   zsh: async (line) => {
     const script = `
 zmodload zsh/zpty

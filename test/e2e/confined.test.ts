@@ -133,7 +133,8 @@ defineUnless(notHere, () => {
       const podsRoot = `${node}${runtime.cgroupRoot}/kubepods`;
       expect([node, podsRoot].map(cpusOf)).toEqual(['0', '0']);
 
-      // Cgroups of version 1 get nothing by themselves, so the operator gives it to each, from the outermost that the status names.
+      // Cgroups of version 1 get nothing by themselves, so the operator gives it to each, from the outermost that the
+      // status names.
       const lacking = [
         '/',
         runtime.cgroupRoot,

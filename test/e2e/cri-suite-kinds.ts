@@ -5,8 +5,9 @@ export interface SuiteKind {
   /** The tests that are not run, and the reason of each. */
   readonly excluded: ReadonlyMap<string, string>;
   /**
-   * The tests in which a plugin of the suite sets CPUs, with their verdicts directly, through the proxy and beside the plugin. Beside the plugin, CPUs
-   * that the other one sets before cpusetd are part of the request, and kept; what it sets later is repaired as drift.
+   * The tests in which a plugin of the suite sets CPUs, with their verdicts directly, through the proxy and beside the
+   * plugin. Beside the plugin, CPUs that the other one sets before cpusetd are part of the request, and kept; what it
+   * sets later is repaired as drift.
    */
   readonly settingCpus: Readonly<Record<string, readonly ('PASS' | 'FAIL')[]>>;
   /** The lowest number of tests and subtests that pass directly on the runtime. */
@@ -114,7 +115,8 @@ const crio: SuiteKind = {
   settingCpus: { TestNriLinuxCpusetAdjustment: ['PASS', 'FAIL', 'PASS'] },
   leastPassed: 30,
   cgroup: 'crio',
-  // CRI-O's StopPodSandbox waits up to a minute for containers to end, and the shell and the sleep of the suite ignore SIGTERM.
+  // CRI-O's StopPodSandbox waits up to a minute for containers to end, and the shell and the sleep of the suite ignore
+  // SIGTERM.
   imageSettings: { StopSignal: 'SIGKILL' },
 };
 

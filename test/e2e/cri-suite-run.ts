@@ -34,11 +34,13 @@ export class CriSuite implements CriTests {
   }
 
   /**
-   * Runs every test that is not excluded, in the order of the suite, against the runtime's socket. `ownSocket` is for the images and for pods that
-   * failed tests leave. Verdicts are PASS, SKIP, or FAIL with the lines of the suite that failed, of each test and subtest; `none` when the program
-   * ended before the test did. The output of a test has those of its subtests.
+   * Runs every test that is not excluded, in the order of the suite, against the runtime's socket. `ownSocket` is for
+   * the images and for pods that failed tests leave. Verdicts are PASS, SKIP, or FAIL with the lines of the suite that
+   * failed, of each test and subtest; `none` when the program ended before the test did. The output of a test has those
+   * of its subtests.
    *
-   * A test that fails has a second try, which counts: some wait a fixed second for what takes longer on a machine that is busy.
+   * A test that fails has a second try, which counts: some wait a fixed second for what takes longer on a machine that
+   * is busy.
    */
   async run(ownSocket = this.runtime.criSocketInside): Promise<TestResults> {
     const kubelet = this.runtime.kubeletAt(join(this.runtime.work, ownSocket));

@@ -49,7 +49,9 @@ export function enter({ namespacePid }: Runtime, command: string, args: readonly
   return [...options, '--', command, ...args];
 }
 
-/** Variables that mark processes as the runtime's, and a search path without the command that ends processes by name. */
+/**
+ * Variables that mark processes as the runtime's, and a search path without the command that ends processes by name.
+ */
 export const envOf = ({ work }: Runtime): NodeJS.ProcessEnv => ({
   PATH: `/run/bin:${testFolder}:/usr/sbin:/usr/bin:/sbin:/bin`,
   HOME: '/tmp',

@@ -6,7 +6,8 @@ import { type Daemon, type DaemonOptions, type Runtime, startDaemon, startRuntim
 /** Tests of CRI that are ready to run on a runtime. */
 export interface CriTests {
   /**
-   * Runs the tests against the runtime's socket. A proxy may listen there: `ownSocket` is where the runtime does, a path in its mount namespace.
+   * Runs the tests against the runtime's socket. A proxy may listen there: `ownSocket` is where the runtime does, a
+   * path in its mount namespace.
    */
   run(ownSocket?: string): Promise<TestResults>;
 }
@@ -22,7 +23,10 @@ export interface TestResults {
 /** Ends something that tests use. */
 export type Close = () => Promise<void>;
 
-/** The same tests directly on a runtime, through the proxy and beside the plugin, side by side: each on a runtime of its own. */
+/**
+ * The same tests directly on a runtime, through the proxy and beside the plugin, side by side: each on a runtime of its
+ * own.
+ */
 export class ThreeRuns {
   private readonly runtimes: Runtime[] = [];
   private readonly daemons: Daemon[] = [];

@@ -21,7 +21,10 @@ const exclusiveCpu = String(lastCpu);
 const reserved = lastCpu === 1 ? '0' : `0-${lastCpu - 1}`;
 const daemonArgs = ['--reserved-cpus', reserved, '--leave-alone', 'alone', '--left-alone-start', 'untouched'];
 
-/** The annotations of a pod of the workload in scripts/runtime/crio-config.mjs, which has CPU 0; `cpus`: other ones for a container. */
+/**
+ * The annotations of a pod of the workload in scripts/runtime/crio-config.mjs, which has CPU 0; `cpus`: other ones for
+ * a container.
+ */
 const workload = (cpus: Readonly<Record<string, string>> = {}): Record<string, string> => ({
   'target.workload.example/management': '',
   ...Object.fromEntries(

@@ -26,7 +26,10 @@ const scriptOf = (name: string, ...lines: readonly string[]) => ({
 });
 const folderOf = (name: string) => ({ name, type: '5', mode: 0o755 });
 
-/** Prints the name of the program for the log, leaves its process id where nginx does, and answers each request with a page. */
+/**
+ * Prints the name of the program for the log, leaves its process id where nginx does, and answers each request with a
+ * page.
+ */
 const webServer = (name: string, port: number) => [
   ...['var/', 'var/run/', 'www/'].map(folderOf),
   textOf('www/index.html', 'welcome\n'),
@@ -43,7 +46,9 @@ const testImage = (name: string, image: Omit<Image, 'name'> = {}): Image => ({
   ...image,
 });
 
-/** Its user is in a group of the image. The busybox of Debian does not know `sleep infinity`, with which the test waits. */
+/**
+ * Its user is in a group of the image. The busybox of Debian does not know `sleep infinity`, with which the test waits.
+ */
 const predefinedGroup: Omit<Image, 'name'> = {
   entries: [
     textOf('etc/passwd', 'root:x:0:0::/:/bin/sh\ndefault-user:x:1000:1000::/:/bin/sh\n'),
@@ -53,7 +58,10 @@ const predefinedGroup: Omit<Image, 'name'> = {
   settings: { User: '1000' },
 };
 
-/** Names that the suite expects of its busybox, and commands that the busybox of Debian does not have, or not as a file of their own. */
+/**
+ * Names that the suite expects of its busybox, and commands that the busybox of Debian does not have, or not as a file
+ * of their own.
+ */
 const busybox = [
   textOf('etc/passwd', 'root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/home:/bin/false\n'),
   textOf('etc/group', 'root:x:0:\nnobody:x:65534:\n'),
@@ -64,8 +72,8 @@ const busybox = [
 ];
 
 /**
- * The images that critest pulls, by the names that it has for them in its registries. They have what its tests need of them. Not here are one that
- * it names by its digest, and one with a program that has the set-user-ID bit.
+ * The images that critest pulls, by the names that it has for them in its registries. They have what its tests need of
+ * them. Not here are one that it names by its digest, and one with a program that has the set-user-ID bit.
  */
 const images: readonly Image[] = [
   { name: 'e2e-test-images/busybox:1.29-2', entries: busybox },
@@ -93,7 +101,10 @@ const images: readonly Image[] = [
 /** The folder of the mirrors of registries, in the runtime's `run`. */
 const mirrors = 'registries';
 
-/** Lets the runtime, which has a network of its own, pull the images of critest by their names, until the end of the tests. */
+/**
+ * Lets the runtime, which has a network of its own, pull the images of critest by their names, until the end of the
+ * tests.
+ */
 export async function serveImages(runtime: Runtime, onClose: (close: Close) => void): Promise<void> {
   const list = join(runtime.work, 'run/critest-images.json');
   const { imageSettings } = suiteKindOf(runtime.suite);

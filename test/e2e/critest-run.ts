@@ -38,8 +38,8 @@ export async function prepareCritest(
 }
 
 /**
- * Runs the suite in an order that is the same each time. A test that fails has a second try, which counts: some wait a fixed second for what
- * takes longer on a machine that is busy.
+ * Runs the suite in an order that is the same each time. A test that fails has a second try, which counts: some wait a
+ * fixed second for what takes longer on a machine that is busy.
  */
 async function runCritest(runtime: Runtime): Promise<TestResults> {
   const notRun = [...critestKindOf(runtime.suite).notRun.keys()];

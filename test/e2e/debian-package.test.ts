@@ -8,14 +8,18 @@ import { promisify } from 'node:util';
 import { requireRuntime } from './rig';
 import { projectRoot } from './rig/project-root';
 
-// dpkg installs, upgrades and removes the package in a Debian of its own, whose systemctl only writes down what it is asked for.
+// dpkg installs, upgrades and removes the package in a Debian of its own, whose systemctl only writes down what it is
+// asked for.
 
 jest.setTimeout(300_000);
 
 const run = promisify(execFile);
 const { version } = JSON.parse(readFileSync(join(projectRoot(), 'package.json'), 'utf8')) as { version: string };
 
-/** Enables a unit by the preset of Debian, knows what is enabled, and writes everything else down with the program that is there at that time. */
+/**
+ * Enables a unit by the preset of Debian, knows what is enabled, and writes everything else down with the program that
+ * is there at that time.
+ */
 const systemctl = `#!/bin/sh
 for unit; do :; done
 case "$*" in

@@ -224,7 +224,10 @@ requireApiServer()('deploy/ as kubectl applies it to a real API server, validate
   );
 });
 
-/** The arguments of kubectl on the pages, without those of a program in a container. Plugins have options of their own, and `apply` has tests above. */
+/**
+ * The arguments of kubectl on the pages, without those of a program in a container. Plugins have options of their own,
+ * and `apply` has tests above.
+ */
 function listKubectlCommands(): string[][] {
   const read = (page: string): string => readFileSync(join(projectRoot(), page), 'utf8');
   const commands = listPages().flatMap((page) => listCommands(page, read(page), isCommand));

@@ -73,7 +73,9 @@ class Node {
     return { cpus, error, ms };
   }
 
-  /** Stops cpusetd so that it can't answer, creates a container, and calls `meanwhile` when the request is on its way. */
+  /**
+   * Stops cpusetd so that it can't answer, creates a container, and calls `meanwhile` when the request is on its way.
+   */
   async createWhileStopped(meanwhile: () => unknown = () => undefined): ReturnType<Node['create']> {
     process.kill(this.daemon.pid, 'SIGSTOP');
     const sent = this.requests.nextSent().then(meanwhile);

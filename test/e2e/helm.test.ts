@@ -238,7 +238,10 @@ const listHelmCommands = (): string[][] =>
     ({ words: [program, ...args] }) => (program === 'helm' ? [args] : []),
   );
 
-/** Objects by kind and name, without the labels of Helm; what has a key of its own in lists is ordered by it, and options are parsed. */
+/**
+ * Objects by kind and name, without the labels of Helm; what has a key of its own in lists is ordered by it, and
+ * options are parsed.
+ */
 function readManifests(text: string): Manifest[] {
   const manifests = parseAllDocuments(text).flatMap((document) => (document.toJS() as Manifest | null) ?? []);
   const inOrder = manifests.map((manifest) => toComparable(manifest) as Manifest);

@@ -173,8 +173,8 @@ onEachRuntime('With an API server', (suite) => {
         },
       ]);
 
-      // Other load on the machine may delay one of ten; waiting for a period of cpusetd would delay more. The run of a command is the
-      // unit: it takes longer on a busy machine too.
+      // Other load on the machine may delay one of ten; waiting for a period of cpusetd would delay more. The run of a
+      // command is the unit: it takes longer on a busy machine too.
       const commandMs: number[] = [];
       for (let round = 0; round < 10; round++) {
         tookMs.push(await switchTo('none', onlineCpus, onlineCpus));

@@ -18,7 +18,8 @@ import {
 import { projectRoot } from './rig/project-root';
 import { pinned, PROXY, readProxyStatus, shared } from './proxy-node';
 
-// The promise in short, on each Node that is supported: created pinned, repaired, kept over a crash, shown; as plugin and as proxy.
+// The promise in short, on each Node that is supported: created pinned, repaired, kept over a crash, shown; as plugin
+// and as proxy.
 
 jest.setTimeout(300_000);
 

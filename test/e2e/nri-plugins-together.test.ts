@@ -74,7 +74,8 @@ onEachRuntime('cpusetd beside other NRI plugins', (suite) => {
       () => 'created',
       (error: unknown) => String(error),
     );
-    // Node's HTTP/2 drops a text that ends with a space, as that of containerd 2.4: a kubelet gets it, and the log has it.
+    // Node's HTTP/2 drops a text that ends with a space, as that of containerd 2.4: a kubelet gets it, and the log has
+    // it.
     const logged = readFileSync(runtime.runtimeLog, 'utf8')
       .split('\n')
       .filter((line) => line.includes('both tried'));

@@ -1,6 +1,9 @@
 import { type Adjustment, type NriPlugin, runNriPlugin } from '../../src/nri';
 
-/** Starts an NRI plugin beside cpusetd, named `other`, which decides about each container. Resolves when it gets events. @returns its end */
+/**
+ * Starts an NRI plugin beside cpusetd, named `other`, which decides about each container. Resolves when it gets events.
+ * @returns its end
+ */
 export async function startOtherPlugin(
   { nriSocket }: { readonly nriSocket: string },
   index: string,

@@ -105,8 +105,9 @@ onRuntimes(['trixie', 'sid'], 'faults around the CRI proxy, NRI off', (suite) =>
       async () => (await client.run(`${RUNTIME}Status`, [Buffer.alloc(0)])).code === 0,
     );
   /**
-   * Removes a container as the kubelet does. False while the runtime is busy with it. When StartContainer was cut off, containerd may say
-   * that it has ended and refuse to remove its task, until containerd is started again: see its issue 11037.
+   * Removes a container as the kubelet does. False while the runtime is busy with it. When StartContainer was cut off,
+   * containerd may say that it has ended and refuse to remove its task, until containerd is started again: see its
+   * issue 11037.
    */
   const removes = async (containerId: string): Promise<boolean> => {
     try {
@@ -123,8 +124,8 @@ onRuntimes(['trixie', 'sid'], 'faults around the CRI proxy, NRI off', (suite) =>
     }
   };
   /**
-   * Starts container `db` as the kubelet does after a call to create it was cut off: it removes what has been made of it, and tries again
-   * until the runtime has ended the first creation.
+   * Starts container `db` as the kubelet does after a call to create it was cut off: it removes what has been made of
+   * it, and tries again until the runtime has ended the first creation.
    */
   const startAgain = (pod: RunningPod) =>
     poll('the container', async () => {
@@ -302,7 +303,8 @@ onRuntimes(['trixie', 'sid'], 'faults around the CRI proxy, NRI off', (suite) =>
       await creating;
       daemon.start();
       await daemon.ready();
-      // A creation that finished after the list is found by a later round. A container that was interrupted at its start has ended.
+      // A creation that finished after the list is found by a later round. A container that was interrupted at its
+      // start has ended.
       const status = await poll(
         'the daemon to know the containers of the runtime',
         async () => {

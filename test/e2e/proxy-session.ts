@@ -46,7 +46,10 @@ export interface SessionParts {
   readonly container: ContainerSpec;
   /** An image in a registry of this machine. */
   readonly image: string;
-  /** False when container events may not arrive: containerd 1.7 sends each to one subscriber only, even to one that is gone. */
+  /**
+   * False when container events may not arrive: containerd 1.7 sends each to one subscriber only, even to one that is
+   * gone.
+   */
   readonly awaitsEvents: boolean;
 }
 

@@ -36,8 +36,9 @@ export interface Tap {
 const MARK = 'x-tap';
 
 /**
- * Forwards and records calls, with a gRPC library that shares no code with the proxy. One tap in front of the proxy and one behind it show
- * the changes of the proxy. The one in front marks its calls, and the one behind keeps only those: the proxy's own calls are left out.
+ * Forwards and records calls, with a gRPC library that shares no code with the proxy. One tap in front of the proxy and
+ * one behind it show the changes of the proxy. The one in front marks its calls, and the one behind keeps only those:
+ * the proxy's own calls are left out.
  */
 export async function openTap(listenPath: string, { behind, marks, paths, refuses, holds }: TapOptions): Promise<Tap> {
   const client = new TestClient(behind);

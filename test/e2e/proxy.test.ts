@@ -83,8 +83,9 @@ interface Supervisor {
 }
 
 /**
- * Acts as systemd with a socket unit and `Restart=always`: holds a listening socket, passes it to the daemon as descriptor 3, and
- * starts the daemon again when it ends. It never accepts connections: its event loop is blocked meanwhile.
+ * Acts as systemd with a socket unit and `Restart=always`: holds a listening socket, passes it to the daemon as
+ * descriptor 3, and starts the daemon again when it ends. It never accepts connections: its event loop is blocked
+ * meanwhile.
  */
 async function superviseWithSocket(runtime: Runtime): Promise<Supervisor> {
   const dir = mkdtempSync(join(tmpdir(), 'cpusetd-s-'));

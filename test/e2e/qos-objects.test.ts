@@ -21,8 +21,9 @@ import { waitUntil } from './rig';
 import { type ApiServer, requireApiServer, startApiServer } from './rig/api-server';
 import { projectRoot } from './rig/project-root';
 
-// The agent half of Crane on a real API server: the definitions and the rights of deploy, and everything that src/kube/qos writes, with a token
-// of the service account that is bound to a Node. There is no kubelet and no controller: what they would write is written by the administrator.
+// The agent half of Crane on a real API server: the definitions and the rights of deploy, and everything that
+// src/kube/qos writes, with a token of the service account that is bound to a Node. There is no kubelet and no
+// controller: what they would write is written by the administrator.
 
 const run = promisify(execFile);
 const deploy = join(projectRoot(), 'deploy');

@@ -4,7 +4,10 @@ import { join } from 'node:path';
 /** Maximum number of seeds from one file: more of the same kind do not help the search. */
 const MAX_LINES = 40;
 
-/** One seed for each line of a file of JSON lines; `pick` gives the text of the seed, or undefined when the line has none. */
+/**
+ * One seed for each line of a file of JSON lines; `pick` gives the text of the seed, or undefined when the line has
+ * none.
+ */
 export function readLines(
   fixtures: string,
   file: string,

@@ -20,7 +20,9 @@ export const COMMUNITY = '/apis/topology.node.k8s.io/v1alpha2/noderesourcetopolo
 export const CRANE = '/apis/topology.crane.io/v1alpha1/noderesourcetopologies';
 export const viewerRights = (): Set<string> => readRightsOf('kubectl/viewer.yaml');
 
-/** The differences from an empty node that is ready: two NUMA nodes of four cores with two threads, and CPU 0 reserved. */
+/**
+ * The differences from an empty node that is ready: two NUMA nodes of four cores with two threads, and CPU 0 reserved.
+ */
 export interface NodeTemplate {
   /** Steps of `NodeDriver`. */
   readonly steps?: string;

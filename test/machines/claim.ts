@@ -7,13 +7,18 @@ export interface Claim {
   readonly name: string;
   /** The machines that test it. */
   readonly when: (machine: Machine) => boolean;
-  /** The properties of a machine that it depends on. Its machines differ in them: it is tested once for each combination. */
+  /**
+   * The properties of a machine that it depends on. Its machines differ in them: it is tested once for each
+   * combination.
+   */
   readonly dependsOn: {
     readonly traits: readonly (keyof Machine)[];
     /** The reason, in sentences. It says too which other test shows the same where no machine is needed. */
     readonly because: string;
   };
-  /** The reason that it is not expected to hold yet. It runs all the same, and the table says when it begins to hold. */
+  /**
+   * The reason that it is not expected to hold yet. It runs all the same, and the table says when it begins to hold.
+   */
   readonly expectedLater?: string;
   /** Throws when the claim does not hold. Pods and daemons that it started through the context are ended afterwards. */
   readonly run: (context: GuestContext) => Promise<void>;

@@ -49,7 +49,10 @@ export function layoutOf(topology: Topology): Layout {
   };
 }
 
-/** The number of nodes that the kernel makes of each real one (`numa=fake=4`), all with the same CPUs; undefined without. */
+/**
+ * The number of nodes that the kernel makes of each real one (`numa=fake=4`), all with the same CPUs; undefined
+ * without.
+ */
 export function emulatedNodes({ kernelArguments }: Machine): number | undefined {
   const argument = kernelArguments.find((each) => each.startsWith('numa=fake='));
   return argument === undefined ? undefined : Number(argument.split('=')[2]);

@@ -18,8 +18,9 @@ export interface Scrapes {
 }
 
 /**
- * Makes the input of promtool from answers of /metrics, with a sample a minute: of all series of these metrics. Times of 1970 and later become
- * times of promtool, whose clock begins at 0. The series of a target that is gone are marked as stale, as Prometheus does.
+ * Makes the input of promtool from answers of /metrics, with a sample a minute: of all series of these metrics. Times
+ * of 1970 and later become times of promtool, whose clock begins at 0. The series of a target that is gone are marked
+ * as stale, as Prometheus does.
  */
 export function toInputSeries(
   lives: readonly Scrapes[],

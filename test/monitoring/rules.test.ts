@@ -109,7 +109,9 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
     expect(complaints.filter((line) => line.startsWith('cpusetd_')).length).toBeGreaterThan(0);
   });
 
-  /** `values`: samples of one minute each. The alert is quiet at first, fires at `fires`, and is quiet again at `ends`. */
+  /**
+   * `values`: samples of one minute each. The alert is quiet at first, fires at `fires`, and is quiet again at `ends`.
+   */
   // prettier-ignore
   const CASES: readonly [alert: string, severity: string, series: string, own: Record<string, string>, alertLabels: Record<string, string>, values: string, quiet: string, fires: string, ends: string][] = [
     ['CpusetdDown', 'critical', 'up', { job: 'cpusetd' }, { job: 'cpusetd' }, '1 1 0x10 1x10', '6m', '9m', '15m'],
@@ -163,7 +165,10 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
         },
       ]);
 
-    /** The answers of real processes on one node: two lives with two missed containers each, one without, and a restart of the runtime. */
+    /**
+     * The answers of real processes on one node: two lives with two missed containers each, one without, and a restart
+     * of the runtime.
+     */
     const recorded = {} as Record<'first' | 'second' | 'afterRuntime' | 'quiet', Scrape>;
     beforeAll(async () => {
       const node = await MissedNode.open();

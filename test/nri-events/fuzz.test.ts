@@ -8,7 +8,10 @@ const SEED = 20261121;
 const RUNS = 20_000;
 /** A message of a few hundred bytes takes microseconds. */
 const MAX_MS = 500;
-/** Maximum memory that all messages together may leave behind: far less than their bytes, and than the length that one announces. */
+/**
+ * Maximum memory that all messages together may leave behind: far less than their bytes, and than the length that one
+ * announces.
+ */
 const MAX_KEPT_BYTES = 16 * 1024 * 1024;
 
 const pod = { id: 'sandbox', uid: 'uid', name: 'pod', namespace: 'ns', annotations: { a: 'b' }, labels: { c: 'd' } };

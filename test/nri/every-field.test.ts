@@ -6,7 +6,8 @@ import type { TtrpcRequest } from '../../src/nri';
 import { createRawPlugin } from '../../src/nri/create-raw-plugin';
 import { EVENT_OF_METHOD } from '../../src/nri/protocol';
 
-// The typed handlers against the published table of NRI: no event is missing, and no field of a request or of an answer is lost.
+// The typed handlers against the published table of NRI: no event is missing, and no field of a request or of an answer
+// is lost.
 
 interface TableField {
   readonly json_name: string;

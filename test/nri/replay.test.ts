@@ -13,7 +13,9 @@ const log = pino({ level: 'silent' });
 const folder = mkdtempSync(join(tmpdir(), 'replay-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Sends a recording of a runtime, in pieces of the given size, to a session over a socket; resolves with the events. */
+/**
+ * Sends a recording of a runtime, in pieces of the given size, to a session over a socket; resolves with the events.
+ */
 async function replay(version: string, pieceBytes: number): Promise<{ events: RuntimeEvent[]; progress: string[] }> {
   const recorded = readFileSync(join(__dirname, `../fixtures/captures/containerd-${version}-life.r2p.bin`));
   const path = join(folder, `${version}-${pieceBytes}.sock`);

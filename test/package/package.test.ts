@@ -39,7 +39,10 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Compiles the consumer and the examples, with checks of the package's declarations. Resolves with the output of the compiler. */
+/**
+ * Compiles the consumer and the examples, with checks of the package's declarations. Resolves with the output of the
+ * compiler.
+ */
 async function compile(options: Readonly<Record<string, unknown>>): Promise<string> {
   const name = `tsconfig.${String(options['moduleResolution'])}.json`;
   const compilerOptions = { target: 'es2022', strict: true, skipLibCheck: false, types: ['node'], ...options };

@@ -54,7 +54,8 @@ test.each`
       // One message reads the requests of several NRI methods.
       .replace('nri.view.EventRequest.', 'nri.view.UpdateContainerRequest.')
       .replaceAll(`${row.view}.`, `${row.published}.`)
-      // A map is a list of entries on the wire. The view reads only the entries that are needed (src/wire/map-entry.ts).
+      // A map is a list of entries on the wire. The view reads only the entries that are needed
+      // (src/wire/map-entry.ts).
       .replace(/(\.PodSandbox\.annotations 6) repeated bytes/, '$1 map<string, string>'),
   );
   expect(asPublished.filter((line) => !published.has(line))).toEqual([]);

@@ -22,7 +22,9 @@ type Lists = Pick<CpuResources, 'cpus' | 'mems'>;
 /** The rule that leaves the containers named `alone` as they are. */
 const ALONE: readonly LeaveAloneRule[] = [{ namespace: 'ns', pod: '*', container: 'alone', text: 'ns/*/alone' }];
 
-/** A node whose requests bring CPUs and memory nodes, beside a book of what the last creation of each container brought. */
+/**
+ * A node whose requests bring CPUs and memory nodes, beside a book of what the last creation of each container brought.
+ */
 class BringingHistory {
   readonly node: SimulatedNode;
   /** By pod and name. */
@@ -142,7 +144,9 @@ class BringingHistory {
     node.synchronize(); // finds the pause container
   }
 
-  /** After a restart of the daemon each container has what it had. One that shared for lack of CPUs may have some now. */
+  /**
+   * After a restart of the daemon each container has what it had. One that shared for lack of CPUs may have some now.
+   */
   private restart(): string[] {
     const { node } = this;
     const listKept = (): string[] =>

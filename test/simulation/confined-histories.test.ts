@@ -64,7 +64,10 @@ function findUnexplained(node: ConfinedNode, counts: Counts): string[] {
   });
 }
 
-/** Ends the daemon and starts it again: an owner of CPUs is promised the same, unless annotations of its pod were not known before. */
+/**
+ * Ends the daemon and starts it again: an owner of CPUs is promised the same, unless annotations of its pod were not
+ * known before.
+ */
 function restart(node: ConfinedNode, switched: ReadonlySet<string>): string[] {
   if (!node.daemon || node.diskIsFull || node.daemon.transactor.hasUnsavedState) return [];
   const list = (): Map<string, string> =>

@@ -85,7 +85,8 @@ const exclusiveOf = ({ daemon }: SimulatedNode): Map<string, CpuSet> =>
   );
 
 /**
- * Finds running containers that lost exclusive CPUs which were answered before the kill. CPUs that went offline do not count.
+ * Finds running containers that lost exclusive CPUs which were answered before the kill. CPUs that went offline do not
+ * count.
  */
 function findTakenAway(node: SimulatedNode, promised: ReadonlyMap<string, CpuSet>): string[] {
   if (!node.daemon) return [];

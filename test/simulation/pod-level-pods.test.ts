@@ -11,7 +11,8 @@ import { listWitnesses } from '../../src/core/transition';
 import { defaulted, messageOf } from '../support/pod-level';
 import { createRandom, type Random } from '../support/random';
 
-// Pods with and without resources as a whole, as a kubelet runs them, each on two nodes: one knows the specs, the other sees messages only.
+// Pods with and without resources as a whole, as a kubelet runs them, each on two nodes: one knows the specs, the other
+// sees messages only.
 
 const TOPOLOGY = buildTopology({
   cpus: Array.from({ length: 64 }, (_, id) => ({
@@ -92,7 +93,10 @@ class PodRun {
     return [...this.alive.values()].some((each) => each.name === name);
   }
 
-  /** cpusetd starts again. `isLost`: without its state. `hasSums`: the runtime's list of sandboxes has the sums of the pod. */
+  /**
+   * cpusetd starts again. `isLost`: without its state. `hasSums`: the runtime's list of sandboxes has the sums of the
+   * pod.
+   */
   restart({ isLost = false, hasSums = true }: { readonly isLost?: boolean; readonly hasSums?: boolean }): void {
     const { assignments, keptSpecs, brought, podLevel } = this.node.view;
     const kept = { assignments: [...assignments.values()], keptSpecs: [...keptSpecs.values()], brought: [...brought.values()], podLevel: [...podLevel.values()] };

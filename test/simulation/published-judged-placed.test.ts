@@ -24,7 +24,8 @@ import { loadMachine, withSysfs } from '../support/sysfs-tree';
 import { readTopology } from '../../src/host';
 import { unevenMachine } from './uneven-machine';
 
-// Three views: the data that a node publishes, the answer to "does it fit" by them, and then the engine of the node: nothing that fits is refused.
+// Three views: the data that a node publishes, the answer to "does it fit" by them, and then the engine of the node:
+// nothing that fits is refused.
 
 type Kind = 'init' | 'sidecar' | 'app';
 
@@ -58,7 +59,10 @@ function toObject({ name, containers, annotations }: Pod): object {
 
 const placeOf = (pod: Pod): PodToPlace => readPodToPlace(toObject(pod))!;
 
-/** The API server tells the pod, then its containers start in their order; an init container ends before the next one starts. */
+/**
+ * The API server tells the pod, then its containers start in their order; an init container ends before the next one
+ * starts.
+ */
 function startOf(pod: Pod): NodeEvent[] {
   const starts = creationsOf(pod).flatMap((creation, i): NodeEvent[] => {
     if (creation.kind !== 'create-container') throw new Error('not the creation of a container');
@@ -185,7 +189,10 @@ function publish(model: NodeModel, kind: 'crane' | 'community', isAware: boolean
     : readCommunityOffer(communityTopology.build(report));
 }
 
-/** Some pod's result names more CPUs of a zone than it has there now: its init containers had them, or it did not get what the result says. */
+/**
+ * Some pod's result names more CPUs of a zone than it has there now: its init containers had them, or it did not get
+ * what the result says.
+ */
 function announcesMore(model: NodeModel): boolean {
   return listClaims(model).some(({ held, announced }) =>
     model.topology.numaNodes.some(({ id, cpus }) => (announced.get(id) ?? 0) > cpus.countIn(held)),

@@ -113,7 +113,10 @@ function hostileAnnotations(random: Random): Readonly<Record<string, string>> {
   return fromRuntime.all;
 }
 
-/** Annotations of a pod that Crane's scheduler has placed on one or more NUMA nodes, which do not always match this node. */
+/**
+ * Annotations of a pod that Crane's scheduler has placed on one or more NUMA nodes, which do not always match this
+ * node.
+ */
 export function scheduledPod(random: Random, topology: Topology): PodChoices {
   const nodes = topology.numaNodes.filter(({ id }) => id === 0 || random.chance(0.3));
   const zones = nodes.map(({ id }) => {

@@ -77,9 +77,9 @@ async function* streamOf(records: readonly JournalRecord[]): AsyncGenerator<Jour
 }
 
 /**
- * Plays a random history with kills, lost events, hotplug, full disks and new rules. `beginAt`: another file begins after this step. `gap`: the
- * journal is off from one step to another. `isConfined`: the cgroups of the pods have a part of the machine, and another one now and then.
- * `brings`: requests have CPUs and memory nodes.
+ * Plays a random history with kills, lost events, hotplug, full disks and new rules. `beginAt`: another file begins
+ * after this step. `gap`: the journal is off from one step to another. `isConfined`: the cgroups of the pods have a
+ * part of the machine, and another one now and then. `brings`: requests have CPUs and memory nodes.
  */
 async function playAndReplay(
   seed: number,

@@ -15,7 +15,8 @@ import { randomTopology } from './random-history';
 import { resourcesFor, SimulatedNode } from './simulated-node';
 import { unevenMachine } from './uneven-machine';
 
-// Resizes among creations, exits, restarts and other changes. The judge knows sets before and after, and nothing of how they are chosen.
+// Resizes among creations, exits, restarts and other changes. The judge knows sets before and after, and nothing of how
+// they are chosen.
 
 const HISTORIES = 500;
 const STEPS = 60;
@@ -120,7 +121,9 @@ function holds({ assignments }: Before, key: string, id: string): Assignment | u
   return assignment?.containerId === id ? assignment : undefined;
 }
 
-/** Crane's policies are for app containers. One that was placed before its kind was known has no claim to what it got. */
+/**
+ * Crane's policies are for app containers. One that was placed before its kind was known has no claim to what it got.
+ */
 function isApp({ podSpecs }: NodeModel, key: string): boolean {
   const [podUid = '', name = ''] = key.split('/');
   return (findContainerSpec(podSpecs.get(podUid), name)?.kind ?? 'app') === 'app';

@@ -7,7 +7,8 @@ import { findBrokenInvariants } from '../support/invariants';
 import { SimulatedNode } from './simulated-node';
 import { specOf } from '../support/spec-of';
 
-// cpusetd is killed and started again while the API server is away: the last annotations stay in force, and no container is moved.
+// cpusetd is killed and started again while the API server is away: the last annotations stay in force, and no
+// container is moved.
 
 const POLICY = 'cpusetd.io/policy';
 

@@ -53,8 +53,9 @@ interface SimulatedContainer {
 }
 
 /**
- * A simulated node: the runtime keeps specs and sends events, the kernel has a cpuset for each running container, the disk has the
- * last document that was saved completely. The daemon is the real one: transactor, transitions, policy, state encoding.
+ * A simulated node: the runtime keeps specs and sends events, the kernel has a cpuset for each running container, the
+ * disk has the last document that was saved completely. The daemon is the real one: transactor, transitions, policy,
+ * state encoding.
  */
 export class SimulatedNode {
   disk: string | undefined;
@@ -86,13 +87,18 @@ export class SimulatedNode {
   private ids = 0;
   private clock = 0;
 
-  /** Gets the model of each daemon that is started, before its first event, and each of its transactions, dated with `at`. */
+  /**
+   * Gets the model of each daemon that is started, before its first event, and each of its transactions, dated with
+   * `at`.
+   */
   readonly follower: {
     started: (model: NodeModel) => void;
     done: (done: Transaction, at: string) => void;
   } = { started: () => undefined, done: () => undefined };
 
-  /** `isObserved`: the daemon also has a reconciler, verdicts and a status, which work in later turns of the event loop. */
+  /**
+   * `isObserved`: the daemon also has a reconciler, verdicts and a status, which work in later turns of the event loop.
+   */
   constructor(
     public topology: Topology,
     public settings: Settings,
@@ -417,7 +423,10 @@ export class SimulatedNode {
   }
 }
 
-/** The numbers that the kubelet sends for this number of whole CPUs; 0 means a container of a Burstable pod without a limit. */
+/**
+ * The numbers that the kubelet sends for this number of whole CPUs; 0 means a container of a Burstable pod without a
+ * limit.
+ */
 export function resourcesFor(cpus: number): CpuResources {
   if (cpus === 0) return { shares: 102, periodUs: 100_000 };
   return { shares: cpus * 1024, quotaUs: cpus * 100_000, periodUs: 100_000, memoryLimitBytes: 1 << 26 };

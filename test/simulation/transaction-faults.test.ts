@@ -69,7 +69,10 @@ interface PlayedHistory {
   readonly passed: Readonly<Record<FaultPlace, number>>;
 }
 
-/** Plays the history with exceptions where `isHere` is true. Each step is followed by a round of the reconciler without an exception. */
+/**
+ * Plays the history with exceptions where `isHere` is true. Each step is followed by a round of the reconciler without
+ * an exception.
+ */
 function playHistory(isHere: (place: FaultPlace, count: number, containerId?: string) => boolean): PlayedHistory {
   const node = new FaultyNode(EIGHT_CPUS, SETTINGS);
   const context = new HistoryContext(node);

@@ -14,7 +14,8 @@ import { createRandom, type Random } from '../support/random';
 import { ConfinedNode, randomBound } from './confined-node';
 import { unevenMachine } from './uneven-machine';
 
-// Each decision of a history beside a search of its own, which knows sums and subsets and nothing of the order in which cpusetd takes CPUs.
+// Each decision of a history beside a search of its own, which knows sums and subsets and nothing of the order in which
+// cpusetd takes CPUs.
 
 const HISTORIES = 300;
 const STEPS = 40;

@@ -2,7 +2,10 @@ import { CpuSet } from '../../src/core/cpuset';
 import { buildTopology, type CpuInfo, type MemoryNode, type Topology } from '../../src/core/topology';
 import type { Random } from '../support/random';
 
-/** NUMA nodes, caches and cores of unequal size, fast and slow cores, missing threads, and memory nodes that list the same CPUs. */
+/**
+ * NUMA nodes, caches and cores of unequal size, fast and slow cores, missing threads, and memory nodes that list the
+ * same CPUs.
+ */
 export function unevenMachine(random: Random): Topology {
   const cpus: CpuInfo[] = [];
   const fast: number[] = [];

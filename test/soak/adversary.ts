@@ -22,8 +22,9 @@ export const MEMORY_LIMIT_MIB = Number(
 );
 
 /**
- * A tenant who attacks with pods on this node: as many pods as fit, each with the maximum of annotations and with hundreds of
- * containers, patched all the time. One of them also runs, so that every message of the runtime about it has the annotations.
+ * A tenant who attacks with pods on this node: as many pods as fit, each with the maximum of annotations and with
+ * hundreds of containers, patched all the time. One of them also runs, so that every message of the runtime about it
+ * has the annotations.
  */
 export class Adversary {
   readonly counts = { patches: 0 };

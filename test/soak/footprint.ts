@@ -4,9 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { poll } from '../e2e/rig';
 
 /**
- * Maximum growth of a process from its first quarter to its end, when all containers are gone. Garbage is collected before each
- * measurement. The heap is without compiled code, of which V8 makes more for minutes; RSS has compiled code, native libraries and the
- * reserve of the allocator.
+ * Maximum growth of a process from its first quarter to its end, when all containers are gone. Garbage is collected
+ * before each measurement. The heap is without compiled code, of which V8 makes more for minutes; RSS has compiled
+ * code, native libraries and the reserve of the allocator.
  */
 const MAX_GROWTH = { heapKiB: 2048, externalKiB: 1024, rssMiB: 16, descriptors: 0, watches: 0, stateBytes: 0 };
 
@@ -34,7 +34,10 @@ export class Footprint {
     private readonly memoryFile: string,
   ) {}
 
-  /** Measures after the first round of this process, and after every few more. Measurements of earlier processes are dropped. */
+  /**
+   * Measures after the first round of this process, and after every few more. Measurements of earlier processes are
+   * dropped.
+   */
   async look(containers: number, { now = false } = {}): Promise<void> {
     if (!now && this.rounds++ % ROUNDS_PER_LOOK !== 0) return;
     const { pid } = this.daemon;

@@ -1,5 +1,5 @@
-// A soak test on a real containerd: `node scripts/soak.mjs --rounds 240 [--seed 1] [--suite sid]`, or `--minutes 3`. Exit status 1 when anything
-// is wrong.
+// A soak test on a real containerd: `node scripts/soak.mjs --rounds 240 [--seed 1] [--suite sid]`, or `--minutes 3`.
+// Exit status 1 when anything is wrong.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { withClosers, type OnClose } from '../../src/app/lifecycle/closers';

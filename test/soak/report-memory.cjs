@@ -1,5 +1,5 @@
-// Loaded into the daemon by the soak test: at SIGUSR2 it collects garbage and writes the memory usage into a file, so that garbage does
-// not count as growth.
+// Loaded into the daemon by the soak test: at SIGUSR2 it collects garbage and writes the memory usage into a file, so
+// that garbage does not count as growth.
 const { renameSync, writeFileSync } = require('node:fs');
 const { getHeapSpaceStatistics, setFlagsFromString } = require('node:v8');
 const { runInNewContext } = require('node:vm');

@@ -16,7 +16,10 @@ function open(dir: string): StateStore {
   return opened.store;
 }
 
-/** Texts that a tenant may write: empty, property names, halves of surrogate pairs, and up to the limit of the API server. */
+/**
+ * Texts that a tenant may write: empty, property names, halves of surrogate pairs, and up to the limit of the API
+ * server.
+ */
 const anyText = fc.oneof(
   { weight: 6, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }) },
   fc.constantFrom('__proto__', 'constructor', '\ud800', '\u2028', '"],"checksum":"', '1', ''),

@@ -1,7 +1,9 @@
 /**
- * Reads the names that an environment variable chooses, with commas between, in the order of `known`. Undefined when it chooses none.
+ * Reads the names that an environment variable chooses, with commas between, in the order of `known`. Undefined when it
+ * chooses none.
  *
- * @throws Error for a name that is not known: tests that nobody meant to leave out would not be defined, and nothing would say so.
+ * @throws Error for a name that is not known: tests that nobody meant to leave out would not be defined, and nothing
+ * would say so.
  */
 export function readChosenNames<Name extends string>(
   variable: string,

@@ -6,7 +6,9 @@ import { waitUntil } from './wait-until';
 const CGROUP_ROOT = '/sys/fs/cgroup';
 const CONTROLLERS_V1 = ['cpuset', 'cpu', 'cpuacct', 'memory', 'cpu,cpuacct'];
 
-/** Cgroups of the real kernel in all hierarchies that count usage, as a runtime makes them for containers. Needs root. */
+/**
+ * Cgroups of the real kernel in all hierarchies that count usage, as a runtime makes them for containers. Needs root.
+ */
 export class KernelCgroups {
   private readonly roots: readonly string[];
   private readonly isV2 = existsSync(`${CGROUP_ROOT}/cgroup.controllers`);

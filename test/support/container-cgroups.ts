@@ -15,8 +15,8 @@ export function containerCgroups(
 }
 
 /**
- * A stand-in that does not know processes finds every container where its name says. One that does not say what the cgroup of all pods has
- * has none.
+ * A stand-in that does not know processes finds every container where its name says. One that does not say what the
+ * cgroup of all pods has has none.
  */
 export function withPlaces(cgroups: Cgroups): Cgroups {
   const more = { locate: locateByName, readCpus: () => ({ kind: 'gone' }), inner: new InnerCpusets() };

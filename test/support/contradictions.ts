@@ -20,8 +20,8 @@ export interface ShownRow {
 type Clock = 'steady' | 'stepped';
 
 /**
- * Finds containers whose status contradicts itself. A verdict of "kept" needs an observation that is later than the promise and equal to
- * it. Containers without a promise are left out.
+ * Finds containers whose status contradicts itself. A verdict of "kept" needs an observation that is later than the
+ * promise and equal to it. Containers without a promise are left out.
  */
 export function findContradictions(
   rows: readonly ShownRow[],

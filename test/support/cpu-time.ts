@@ -1,13 +1,15 @@
 /**
- * Milliseconds of CPU time that the reference work takes on the machine that the limits in tests were written for. Limits
- * are fixed times; processors are not equally fast, and one is slower while another process runs on its other thread.
+ * Milliseconds of CPU time that the reference work takes on the machine that the limits in tests were written for.
+ * Limits are fixed times; processors are not equally fast, and one is slower while another process runs on its other
+ * thread.
  */
 const REFERENCE_MS = 5;
 
 /**
- * Milliseconds of CPU time that the work takes on the machine that limits were written for: the least of several tries, since
- * the first ones are slow, and V8 may compile or collect garbage during one. On a slower machine, found by a reference work
- * before each try, the time is reduced in proportion. Other processes do not count. `prepare` is not counted.
+ * Milliseconds of CPU time that the work takes on the machine that limits were written for: the least of several tries,
+ * since the first ones are slow, and V8 may compile or collect garbage during one. On a slower machine, found by a
+ * reference work before each try, the time is reduced in proportion. Other processes do not count. `prepare` is not
+ * counted.
  *
  * @param limitMs the limit that the caller checks: no try is made after one that is below it
  */

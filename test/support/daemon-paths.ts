@@ -7,8 +7,9 @@ import { loadMachine, writeTree } from './sysfs-tree';
 export type DaemonOptions = Readonly<Record<string, string | undefined>>;
 
 /**
- * All options of `cpusetd run` that are paths of the host by default, each below this folder. A daemon of a test gets them all: on a host
- * with a cpusetd of its own it meets neither its files nor its sockets, and it needs no rights there.
+ * All options of `cpusetd run` that are paths of the host by default, each below this folder. A daemon of a test gets
+ * them all: on a host with a cpusetd of its own it meets neither its files nor its sockets, and it needs no rights
+ * there.
  */
 export function daemonPaths(folder: string): Record<string, string> {
   const keys = OPTION_KEYS.filter((key) => OPTIONS[key].default?.startsWith('/'));

@@ -9,8 +9,8 @@ import { HOST_PATHS, HOST_VARIABLES } from './host-paths';
 const outer = tmpdir();
 
 /**
- * The surroundings of one test file: a temporary folder of its own, which processes that it starts get as TMPDIR, and no daemon of the host.
- * The file fails when it leaves something in the folder, or has made a default path of the host.
+ * The surroundings of one test file: a temporary folder of its own, which processes that it starts get as TMPDIR, and
+ * no daemon of the host. The file fails when it leaves something in the folder, or has made a default path of the host.
  */
 export default class CleanEnvironment extends TestEnvironment {
   private readonly folder: string;
@@ -19,7 +19,8 @@ export default class CleanEnvironment extends TestEnvironment {
   constructor(...given: ConstructorParameters<typeof TestEnvironment>) {
     const folder = mkdtempSync(join(outer, 'cpusetd-'));
     chmodSync(folder, 0o755); // a test may take the rights of another user
-    // Before the file gets its copy of the variables. A command that looks for a daemon by its defaults finds none, whatever the host has.
+    // Before the file gets its copy of the variables. A command that looks for a daemon by its defaults finds none,
+    // whatever the host has.
     process.env['TMPDIR'] = folder;
     for (const name of HOST_VARIABLES) process.env[name] = join(folder, 'none', name);
     super(...given);
@@ -27,7 +28,10 @@ export default class CleanEnvironment extends TestEnvironment {
     this.found = listHostPaths();
   }
 
-  /** Drops what a clean-up adds when the test has failed already and so never set the thing to close: it would hide the cause. */
+  /**
+   * Drops what a clean-up adds when the test has failed already and so never set the thing to close: it would hide the
+   * cause.
+   */
   handleTestEvent(event: Circus.Event): void {
     if (event.name !== 'test_done') return;
     const { errors } = event.test;

@@ -38,8 +38,8 @@ export interface PrometheusTrouble {
 }
 
 /**
- * Answers instant queries as Prometheus' HTTP API does. It evaluates no expression: a metric's name in the query, and labels that it compares by
- * `=`, select the series.
+ * Answers instant queries as Prometheus' HTTP API does. It evaluates no expression: a metric's name in the query, and
+ * labels that it compares by `=`, select the series.
  */
 export class FakePrometheus {
   readonly queries: SeenQuery[] = [];

@@ -12,7 +12,10 @@ export function manyAnnotations(): Record<string, string> {
   return all;
 }
 
-/** Annotations at the limit that cpusetd has to read: policies for containers, and the longest scheduler result that it reads. */
+/**
+ * Annotations at the limit that cpusetd has to read: policies for containers, and the longest scheduler result that it
+ * reads.
+ */
 export function costlyAnnotations(containerNames: readonly string[]): Record<string, string> {
   const zones = Array.from({ length: 230 }, (_, i) => {
     return { name: `node${i}`, type: 'Node', resources: { capacity: { cpu: 1 } } };

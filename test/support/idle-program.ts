@@ -3,7 +3,10 @@ import { PassThrough } from 'node:stream';
 import { pino } from 'pino';
 import { createProgram } from '../../src/cli/program';
 
-/** The commands of the command line, for tests that look at them or parse lines. It has no daemon, and what it prints is lost. */
+/**
+ * The commands of the command line, for tests that look at them or parse lines. It has no daemon, and what it prints is
+ * lost.
+ */
 export function createIdleProgram(): Command {
   const context = {
     stdin: new PassThrough(),

@@ -33,7 +33,10 @@ export function findBrokenSets(model: NodeModel): string[] {
 
 const isExclusive = ({ kind }: Assignment): boolean => kind === 'static' || kind === 'exclusive';
 
-/** The union of all CPUs of these assignments. Reports containers that overlap, except those of one pod that share a set. */
+/**
+ * The union of all CPUs of these assignments. Reports containers that overlap, except those of one pod that share a
+ * set.
+ */
 function sumUp(assignments: readonly Assignment[], broken: string[]): CpuSet {
   let owned = CpuSet.empty;
   const podSets = new Map<string, CpuSet>();
@@ -148,9 +151,10 @@ function isKept(model: NodeModel, { podUid, containerName, containerId }: Assign
 }
 
 /**
- * 10: CPUs that are kept for a container of a pod that the API server has stay so, also when its sandbox or cpusetd ends. Pods with new
- * containers or another request are left out: their CPUs may have moved to another container. So are CPUs that were chosen under rules that
- * are not in force any more: the plan for a container to come is made anew under those of now.
+ * 10: CPUs that are kept for a container of a pod that the API server has stay so, also when its sandbox or cpusetd
+ * ends. Pods with new containers or another request are left out: their CPUs may have moved to another container. So
+ * are CPUs that were chosen under rules that are not in force any more: the plan for a container to come is made anew
+ * under those of now.
  */
 export function findLostCpus(before: Moment, after: Moment, changed: ReadonlySet<string>): string[] {
   if (!isSameNode(before, after)) return [];
@@ -179,8 +183,8 @@ export function isUnderRulesOf(settings: Settings, { rules }: Assignment): boole
 }
 
 /**
- * 5: a container that goes on running keeps its assignment, unless it was resized or its pod changed its annotations. 9: no allocation
- * takes the last CPU of a numa set.
+ * 5: a container that goes on running keeps its assignment, unless it was resized or its pod changed its annotations.
+ * 9: no allocation takes the last CPU of a numa set.
  */
 export function findBrokenPromises(
   before: Moment,
@@ -223,7 +227,9 @@ function setsMakeUpTheMachine(model: NodeModel): string[] {
   return broken;
 }
 
-/** 6 and 5: every running container is on the CPUs that it was promised, and no pause container is on exclusive CPUs. */
+/**
+ * 6 and 5: every running container is on the CPUs that it was promised, and no pause container is on exclusive CPUs.
+ */
 function kernelHasWhatWasPromised(node: SimulatedNode, model: NodeModel): string[] {
   const broken: string[] = [];
   for (const [id, cpus] of node.kernel) {
@@ -253,7 +259,10 @@ function diskHasWhatWasAnswered(node: SimulatedNode, model: NodeModel): string[]
   return inMemory === onDisk ? [] : [`4: in memory\n${inMemory}\non disk\n${onDisk}`];
 }
 
-/** Descriptions of the last documents: most histories go through the same ones, and decoding them is most of the work of a check. */
+/**
+ * Descriptions of the last documents: most histories go through the same ones, and decoding them is most of the work of
+ * a check.
+ */
 const described = new Map<string, string>();
 
 function describeDocument(text: string): string {

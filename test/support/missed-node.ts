@@ -18,8 +18,8 @@ export interface DaemonProcess {
 }
 
 /**
- * A node of plain files, with a fake runtime over a real socket on which containers start while cpusetd is not connected, and processes of the
- * bundle as cpusetd.
+ * A node of plain files, with a fake runtime over a real socket on which containers start while cpusetd is not
+ * connected, and processes of the bundle as cpusetd.
  */
 export class MissedNode {
   readonly paths: Readonly<Record<string, string>>;

@@ -1,6 +1,7 @@
 /**
- * Tests that can't run everywhere. The reason goes into the title of a group around them, where the last table of `npm test` finds it
- * (scripts/test-run/count-jest.mjs); a skip without a reason is counted there as a failure, and lint forbids it.
+ * Tests that can't run everywhere. The reason goes into the title of a group around them, where the last table of `npm
+ * test` finds it (scripts/test-run/count-jest.mjs); a skip without a reason is counted there as a failure, and lint
+ * forbids it.
  */
 
 /**
@@ -13,7 +14,8 @@ export function defineUnless(obstacle: string | undefined, define: () => void): 
 }
 
 /**
- * Defines tests with a prerequisite that every test machine should have, such as root. With CI=true they run all the same, and fail.
+ * Defines tests with a prerequisite that every test machine should have, such as root. With CI=true they run all the
+ * same, and fail.
  * @param obstacle why they can't run here; undefined when they can
  */
 export function defineWithPrerequisite(obstacle: string | undefined, define: () => void): void {

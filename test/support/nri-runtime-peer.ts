@@ -32,7 +32,10 @@ export interface PeerOptions {
   readonly maxListed: number;
   /** True for NRI before 0.7, which keeps a plugin that synchronizes too late and never calls it. */
   readonly keepsLatePlugins: boolean;
-  /** True when Synchronize is longer than this release can send: it is never sent, and the plugin is treated as a late one. */
+  /**
+   * True when Synchronize is longer than this release can send: it is never sent, and the plugin is treated as a late
+   * one.
+   */
   readonly cannotSynchronize: () => boolean;
   /** True since NRI 0.12, where every event has a method of its own. */
   readonly hasDedicatedMethods: boolean;
@@ -187,7 +190,9 @@ export class NriRuntimePeer {
     this.events = events === 0 ? KNOWN_EVENTS : events;
   }
 
-  /** Sends Synchronize in pieces under one deadline; all but the last must be answered with `more` and without updates. */
+  /**
+   * Sends Synchronize in pieces under one deadline; all but the last must be answered with `more` and without updates.
+   */
   private async synchronize(pods: readonly PodSandbox[], containers: readonly Container[]) {
     const { maxListed, requestTimeoutMs } = this.options;
     const deadlineMs = performance.now() + requestTimeoutMs;

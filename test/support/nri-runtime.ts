@@ -48,8 +48,8 @@ const DEFAULTS: PeerOptions = {
 };
 
 /**
- * A fake container runtime for NRI plugins: real socket, real frames, the order of events, the deadlines and the failures of
- * containerd, and a table instead of processes.
+ * A fake container runtime for NRI plugins: real socket, real frames, the order of events, the deadlines and the
+ * failures of containerd, and a table instead of processes.
  *
  * Emits `synchronized` with the {@link NriRuntimePeer} of a plugin that is served from now on, and `dropped` with it
  * when that has ended.
@@ -142,8 +142,8 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
   }
 
   /**
-   * Rejects when the cpuset does not fit the machine; plugins then receive no event, as with runc. `begin` is called when a
-   * runtime would start the first process.
+   * Rejects when the cpuset does not fit the machine; plugins then receive no event, as with runc. `begin` is called
+   * when a runtime would start the first process.
    */
   async startContainer(container: Container, begin?: () => void): Promise<void> {
     return this.inTurn(async () => {

@@ -4,7 +4,10 @@ import type { SpecResources } from '../../src/core/model/pod-spec';
 
 const PERIOD_US = 100_000;
 
-/** The numbers that a kubelet of 1.34 to 1.37 sends: `generateLinuxContainerResources` and `calculateSandboxResources` of its sources. */
+/**
+ * The numbers that a kubelet of 1.34 to 1.37 sends: `generateLinuxContainerResources` and `calculateSandboxResources`
+ * of its sources.
+ */
 export function messageOf(own: SpecResources, pod: SpecResources): CpuResources {
   const limit = own.limitMilliCpu ?? pod.limitMilliCpu ?? 0;
   const memory = own.limitMemoryBytes ?? pod.limitMemoryBytes ?? 0;

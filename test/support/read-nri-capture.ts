@@ -9,8 +9,8 @@ export interface CapturedRequest {
 }
 
 /**
- * The requests of a runtime to its plugin in a recorded session (test/fixtures/captures), in order. Reads frames and headers
- * without the decoders of src, so that tests can compare with it.
+ * The requests of a runtime to its plugin in a recorded session (test/fixtures/captures), in order. Reads frames and
+ * headers without the decoders of src, so that tests can compare with it.
  */
 export function readNriCapture(session: string): readonly CapturedRequest[] {
   const bytes = readFileSync(join(__dirname, '../fixtures/captures', `${session}.r2p.bin`));

@@ -11,8 +11,8 @@ export interface CliRun {
 }
 
 /**
- * Runs a command line in this process, with nothing in the environment and in `/etc` but what is given. `onPrinted` gets what is printed at
- * once. `columns` of a terminal; without it the output is a pipe.
+ * Runs a command line in this process, with nothing in the environment and in `/etc` but what is given. `onPrinted`
+ * gets what is printed at once. `columns` of a terminal; without it the output is a pipe.
  */
 export async function runInProcess(
   args: readonly string[],

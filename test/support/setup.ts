@@ -8,7 +8,8 @@ jest.setTimeout(300_000 * slowness());
 type EqualityTester = (received: unknown, expected: unknown) => boolean | undefined;
 const jestExpect = expect as unknown as { addEqualityTesters(testers: readonly EqualityTester[]): void };
 
-// `toMatchObject` takes a regular expression for equal to every text: it has no properties of its own that could differ.
+// `toMatchObject` takes a regular expression for equal to every text: it has no properties of its own that could
+// differ.
 jestExpect.addEqualityTesters([
   (received, expected) => (expected instanceof RegExp && !(received instanceof RegExp) ? false : undefined),
 ]);

@@ -1,8 +1,9 @@
 import type { ContainerSpec, PodSpec } from '../../src/core/model/pod-spec';
 
 /**
- * A pod's spec from a short text: containers in their order, as `name kind request/limit`, CPUs; `!` = has ended. The kind
- * `app` and a limit that equals the request may be left out: `setup init 2!, proxy sidecar 1, db 2, web 0.5/1, log 0`.
+ * A pod's spec from a short text: containers in their order, as `name kind request/limit`, CPUs; `!` = has ended. The
+ * kind `app` and a limit that equals the request may be left out: `setup init 2!, proxy sidecar 1, db 2, web 0.5/1, log
+ * 0`.
  */
 export function specOf(uid: string, containers: string, more: Partial<PodSpec> = {}): PodSpec {
   return {

@@ -41,7 +41,10 @@ export function changeTree(tree: SysfsTree, changes: Readonly<Record<string, str
   return result;
 }
 
-/** Writes the tree into a new temporary folder, runs the body (which may return a promise) with the folder that stands for /sys, and removes it. */
+/**
+ * Writes the tree into a new temporary folder, runs the body (which may return a promise) with the folder that stands
+ * for /sys, and removes it.
+ */
 export function withSysfs<T>(tree: SysfsTree, body: (sysfsRoot: string) => T): T {
   // A memory file system writes a thousand small files many times faster.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'sysfs-'));

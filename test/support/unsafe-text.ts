@@ -1,8 +1,8 @@
 import type { Random } from './random';
 
 /**
- * Characters that a terminal obeys, hides, or moves elsewhere. They are listed in another way than in the code under test: by Unicode's
- * categories, and by the names of the scripts that run from right to left.
+ * Characters that a terminal obeys, hides, or moves elsewhere. They are listed in another way than in the code under
+ * test: by Unicode's categories, and by the names of the scripts that run from right to left.
  */
 const UNSAFE = new RegExp(
   [
@@ -42,7 +42,10 @@ const FAVOURITES = Array.from(
   '\u001b\u009b\r\n\t\b\u0000\u007f\u0085\u202a\u202e\u2066\u2069\u200e\u200f\u061c\u200b\u200d\u2060\ufeff\u2028\u2029\u05d0\u0301',
 );
 
-/** Random text of this length: half of it plain, the rest characters of attacks, or any of Unicode, lone surrogates included. */
+/**
+ * Random text of this length: half of it plain, the rest characters of attacks, or any of Unicode, lone surrogates
+ * included.
+ */
 export function randomText(random: Random, length: number): string {
   let text = '';
   for (let i = 0; i < length; i++) {

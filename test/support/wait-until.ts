@@ -7,8 +7,8 @@ import { inspect } from 'node:util';
 export const patienceMs = Number(process.env['CPUSETD_TEST_PATIENCE_MS'] ?? 60_000);
 
 /**
- * Returns the number of programs that wait for each CPU of this machine, at least 1. Every deadline of a wait is longer by it: on a busy
- * machine the same work takes longer, and that is no fault.
+ * Returns the number of programs that wait for each CPU of this machine, at least 1. Every deadline of a wait is longer
+ * by it: on a busy machine the same work takes longer, and that is no fault.
  */
 export function slowness(): number {
   const [lastMinute = '', , , now = ''] = readFileSync('/proc/loadavg', 'utf8').split(' ');
@@ -20,7 +20,10 @@ export function callDeadline(): number {
   return Date.now() + patienceMs * slowness();
 }
 
-/** Asks again and again until the answer is not undefined. It is for states that no event announces. `false` would be an answer: see waitUntil. */
+/**
+ * Asks again and again until the answer is not undefined. It is for states that no event announces. `false` would be an
+ * answer: see waitUntil.
+ */
 export async function poll<T extends object | string | number | bigint | true>(
   what: string,
   ask: () => T | undefined | Promise<T | undefined>,

@@ -10,8 +10,8 @@ import { cut, frame, message } from './support/bytes';
 import { readBytes, useSockets } from './support/sockets';
 import { waitUntil } from '../support/wait-until';
 
-// A broken or hostile peer can't crash the process, block a call for good, or exceed a limit of memory; valid calls are still
-// served.
+// A broken or hostile peer can't crash the process, block a call for good, or exceed a limit of memory; valid calls are
+// still served.
 
 const { openPair, openMux } = useSockets();
 const seed = 20261121;
@@ -65,7 +65,8 @@ test('given any bytes in any pieces, then the mux works, or has ended with a rea
         .client.call('s', 'm', nothing)
         .catch(() => undefined);
       for (const [start, end] of cut(stream, pieceSize)) socket.emit('data', stream.subarray(start, end));
-      // At most one answer for each request, no larger than the request and an error message. `expect` takes longer than the work.
+      // At most one answer for each request, no larger than the request and an error message. `expect` takes longer
+      // than the work.
       if (!(socket.sent < 1000 + 30 * stream.length)) throw new Error(`${socket.sent} bytes for ${stream.length}`);
       mux.close('the run is over');
     }),

@@ -208,8 +208,8 @@ export interface ExplainRequest {
 
 export interface PodSubject {
   /**
-   * Empty: any namespace; FAILED_PRECONDITION when that is ambiguous, with the candidates. Of several pods of one namespace and name the one
-   * that runs is meant, or else the newest.
+   * Empty: any namespace; FAILED_PRECONDITION when that is ambiguous, with the candidates. Of several pods of one
+   * namespace and name the one that runs is meant, or else the newest.
    */
   namespace: string;
   /** The pod's name, or its uid when no namespace is given. */
@@ -668,7 +668,10 @@ export interface CpuPromise {
 
 export interface CpuObservation {
   cpus: string;
-  /** The CPUs that the kernel really lets it run on: cpus without those that are offline or that the parent does not have. */
+  /**
+   * The CPUs that the kernel really lets it run on: cpus without those that are offline or that the parent does not
+   * have.
+   */
   effectiveCpus: string;
   mems: string;
   /** µs a period; -1 = no limit; unset = not known. */

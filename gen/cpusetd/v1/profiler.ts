@@ -24,7 +24,10 @@ export interface CpuProfile {
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
-/** A .heapsnapshot of the Chrome DevTools. It has every text in memory, also credentials. The process does nothing else while it is made. */
+/**
+ * A .heapsnapshot of the Chrome DevTools. It has every text in memory, also credentials. The process does nothing else
+ * while it is made.
+ */
 export interface HeapSnapshot {
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
@@ -326,8 +329,8 @@ export const ProfilerDefinition = {
   fullName: "cpusetd.v1.Profiler",
   methods: {
     /**
-     * The parts of one file, in their order. One at a time: RESOURCE_EXHAUSTED while another is taken. FAILED_PRECONDITION
-     * unless the process allows it, and for a heap that is too large.
+     * The parts of one file, in their order. One at a time: RESOURCE_EXHAUSTED while another is taken.
+     * FAILED_PRECONDITION unless the process allows it, and for a heap that is too large.
      */
     profile: {
       name: "Profile",

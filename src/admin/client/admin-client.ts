@@ -19,7 +19,9 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const { fullName: service, methods } = CpuManagerDefinition;
 const { fullName: healthService, methods: healthMethods } = HealthDefinition;
 
-/** Throws CpusetdError UNAVAILABLE when no daemon answers on the socket, PERMISSION_DENIED when it may not be opened. */
+/**
+ * Throws CpusetdError UNAVAILABLE when no daemon answers on the socket, PERMISSION_DENIED when it may not be opened.
+ */
 export async function connectAdmin(
   socketPath: string,
   { callTimeoutMs = CALL_TIMEOUT_MS }: { readonly callTimeoutMs?: number } = {},
@@ -73,7 +75,10 @@ export class AdminClient {
     );
   }
 
-  /** A CPU profile of some seconds, or a heap snapshot: the parts of its file. Throws CpusetdError when the signal aborts. */
+  /**
+   * A CPU profile of some seconds, or a heap snapshot: the parts of its file. Throws CpusetdError when the signal
+   * aborts.
+   */
   async *profile(subject: { readonly cpuSeconds: number } | 'heap', signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const request = ProfileRequest.create(subject === 'heap' ? { heap: {} } : { cpu: { seconds: subject.cpuSeconds } });
     const options = { signal, service: ProfilerDefinition.fullName };
@@ -92,7 +97,10 @@ export class AdminClient {
     }
   }
 
-  /** The health of a service now, then at every change, until the signal aborts or the daemon ends it. Undefined as above. */
+  /**
+   * The health of a service now, then at every change, until the signal aborts or the daemon ends it. Undefined as
+   * above.
+   */
   async *watchHealth(service: string, signal: AbortSignal): AsyncGenerator<ServingStatus | undefined> {
     const options = { signal, service: healthService };
     for await (const { status } of this.client.stream(healthMethods.watch, { service }, options))
@@ -109,7 +117,10 @@ function decodeServing(status: Serving): ServingStatus | undefined {
   return status === Serving.SERVING ? 'SERVING' : 'NOT_SERVING';
 }
 
-/** The daemon's own message. When it listens and does not answer, ours instead of the library's, which names its internals. */
+/**
+ * The daemon's own message. When it listens and does not answer, ours instead of the library's, which names its
+ * internals.
+ */
 function explainFailureAt(socketPath: string): ExplainFailure {
   return ({ code, details, timeoutMs }) => {
     if (code !== 'DEADLINE_EXCEEDED' || timeoutMs === undefined) return details;

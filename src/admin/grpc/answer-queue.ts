@@ -19,8 +19,8 @@ interface Waiting {
 }
 
 /**
- * Answers calls in their order, a few in each turn of the event loop, so that the calls of the runtime are served in between. When
- * too many wait already, a call gets RESOURCE_EXHAUSTED at once. Health calls are not queued.
+ * Answers calls in their order, a few in each turn of the event loop, so that the calls of the runtime are served in
+ * between. When too many wait already, a call gets RESOURCE_EXHAUSTED at once. Health calls are not queued.
  *
  * An answer is made in its turn, so it is never older than the call.
  */
@@ -47,7 +47,9 @@ export class AnswerQueue {
     return () => void this.waiting.delete(entry);
   }
 
-  /** Counts an answer as unread until the returned function is called: when all of it was sent, or its reader is gone. */
+  /**
+   * Counts an answer as unread until the returned function is called: when all of it was sent, or its reader is gone.
+   */
   holdUnread(bytes: number): () => void {
     this.unreadBytes += bytes;
     let held = true;

@@ -9,8 +9,8 @@ import { LimitedConnections } from '../../net/limited-connections';
 export type ConnectionHandler = (socket: Socket) => void;
 
 /**
- * An address on which we listen before its server exists; connections wait. So a wrong address is reported before the daemon
- * starts, and the server is loaded later.
+ * An address on which we listen before its server exists; connections wait. So a wrong address is reported before the
+ * daemon starts, and the server is loaded later.
  */
 export interface Listener {
   /** Undefined for a unix socket. */

@@ -24,8 +24,8 @@ export function answerUnary<Request, Response>(
 }
 
 /**
- * Makes the handler of a unary method with long or expensive answers: each answer waits for its turn, and its bytes are counted
- * until they have been read.
+ * Makes the handler of a unary method with long or expensive answers: each answer waits for its turn, and its bytes are
+ * counted until they have been read.
  */
 export function answerInTurn<Request>(
   { log, queue }: { readonly log: AdminLog; readonly queue: AnswerQueue },

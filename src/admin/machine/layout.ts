@@ -51,8 +51,8 @@ function findStride(cores: readonly Unit[], threads: number): number | undefined
 }
 
 /**
- * Puts a core's CPUs in the rows of their threads. The kernel does not report which threads of an incomplete core are missing:
- * the machine's numbering and the offline CPUs show it, and the slot then holds the offline CPU.
+ * Puts a core's CPUs in the rows of their threads. The kernel does not report which threads of an incomplete core are
+ * missing: the machine's numbering and the offline CPUs show it, and the slot then holds the offline CPU.
  */
 function placeThreads(
   ids: readonly number[],

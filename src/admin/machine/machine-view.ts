@@ -20,7 +20,8 @@ export interface MachineView {
 /** One container, or all containers of a pod that share their CPUs. */
 export interface Owner {
   /**
-   * Capital letters for running owners, small ones for exited ones; empty for an owner without CPUs. All marks are equally long.
+   * Capital letters for running owners, small ones for exited ones; empty for an owner without CPUs. All marks are
+   * equally long.
    */
   readonly mark: string;
   readonly kind: AssignmentKind;

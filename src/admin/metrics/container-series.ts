@@ -23,8 +23,8 @@ export interface PinnedContainers {
 }
 
 /**
- * The containers that have CPUs or NUMA nodes assigned. Those that have theirs for longest come first, so that new ones of a tenant
- * push no other out. Of two with one name the younger counts: the other is about to end.
+ * The containers that have CPUs or NUMA nodes assigned. Those that have theirs for longest come first, so that new ones
+ * of a tenant push no other out. Of two with one name the younger counts: the other is about to end.
  */
 export function listPinned({ containers }: Pick<Status, 'containers'>, topology: Topology): PinnedContainers {
   const byName = new Map<string, ContainerStatus>();
@@ -48,8 +48,8 @@ export function listPinned({ containers }: Pick<Status, 'containers'>, topology:
 }
 
 /**
- * The series of pinned containers in Prometheus' text format: an info series, the number of CPUs, and a series of 0 or 1 for each
- * verdict.
+ * The series of pinned containers in Prometheus' text format: an info series, the number of CPUs, and a series of 0 or
+ * 1 for each verdict.
  */
 export function formatContainerSeries({ listed, omitted }: PinnedContainers): string {
   const named = listed.map((container) => ({ ...container, labels: formatLabels(container.name) }));

@@ -26,8 +26,8 @@ export function boundLabel(label: string): string {
 }
 
 /**
- * A gauge with its samples; nothing without any. A value that is no number is left out. Of two samples with the same labels the later counts:
- * Prometheus refuses all figures of an answer that has both.
+ * A gauge with its samples; nothing without any. A value that is no number is left out. Of two samples with the same
+ * labels the later counts: Prometheus refuses all figures of an answer that has both.
  */
 export function formatGauge(
   name: string,

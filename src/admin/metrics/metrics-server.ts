@@ -12,7 +12,10 @@ export interface ServedMetrics {
   readonly processFigures?: boolean;
 }
 
-/** Serves `GET /metrics` over HTTP. Throws the system's error (EADDRINUSE, EADDRNOTAVAIL) when it can't listen on the address. */
+/**
+ * Serves `GET /metrics` over HTTP. Throws the system's error (EADDRINUSE, EADDRNOTAVAIL) when it can't listen on the
+ * address.
+ */
 export async function startMetricsServer({
   address,
   log,

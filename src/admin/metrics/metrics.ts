@@ -28,8 +28,8 @@ const BOUNDARIES: readonly AlignmentBoundary[] = ['physical_cpu', 'uncore_cache'
 const CONNECTION_STATES: readonly ConnectionState[] = ['off', 'connecting', 'synchronizing', 'ready'];
 
 /**
- * The figures for Prometheus. The methods count events, at well under a microsecond each; gauges are read from the source at each
- * scrape. Names and meanings follow the kubelet's where it has them.
+ * The figures for Prometheus. The methods count events, at well under a microsecond each; gauges are read from the
+ * source at each scrape. Names and meanings follow the kubelet's where it has them.
  */
 export class Metrics {
   readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE;
@@ -205,8 +205,8 @@ export class Metrics {
   }
 
   /**
-   * Adds memory, CPU time, files and the event loop of the process, once. They cost a little all the time, so the first scrape
-   * adds them.
+   * Adds memory, CPU time, files and the event loop of the process, once. They cost a little all the time, so the first
+   * scrape adds them.
    */
   addProcessFigures(): void {
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 100 });
@@ -226,8 +226,8 @@ export class Metrics {
   }
 
   /**
-   * Adds the figures of the node's use, once. Each scrape has the last reading; values older than `maxAgeMs` vanish, also when nothing is read
-   * any more.
+   * Adds the figures of the node's use, once. Each scrape has the last reading; values older than `maxAgeMs` vanish,
+   * also when nothing is read any more.
    */
   addUsage(
     read: () => UsageReading | undefined,

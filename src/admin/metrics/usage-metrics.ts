@@ -58,7 +58,9 @@ const COLLECTED: readonly (readonly [name: string, scope: Scope, help: string])[
   ['ext_cpu_total_distribute', 'node', 'Part of the lent CPUs that pods request, in per cent.'],
 ];
 
-/** Names of collected labels, and ours for them. Ids are left out: names tell containers apart, as in the other series. */
+/**
+ * Names of collected labels, and ours for them. Ids are left out: names tell containers apart, as in the other series.
+ */
 const LABELS: Readonly<Record<Scope, Readonly<Record<string, string>>>> = {
   node: {},
   disk: { diskName: 'disk' },
@@ -67,8 +69,8 @@ const LABELS: Readonly<Record<Scope, Readonly<Record<string, string>>>> = {
 };
 
 /**
- * The figures of the last reading in Prometheus' text format. The time of the reading stays when its values have become too old, so that
- * their age can be seen.
+ * The figures of the last reading in Prometheus' text format. The time of the reading stays when its values have become
+ * too old, so that their age can be seen.
  */
 export function formatUsage(reading: UsageReading | undefined, options: UsageOptions): string {
   if (!reading) return '';

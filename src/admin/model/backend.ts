@@ -6,7 +6,10 @@ import type { AssignmentStatus, Status, StatusChange, TopologyStatus } from './s
 export interface AdminBackend {
   /** The full status, as of now. */
   status(): Status;
-  /** Calls the listener at every change until the returned function is called. The listener never throws and must not be called inside `watch`. */
+  /**
+   * Calls the listener at every change until the returned function is called. The listener never throws and must not be
+   * called inside `watch`.
+   */
   watch(listener: (change: StatusChange) => void): () => void;
   /** All assignments beyond the shared pool, idle ones included. */
   assignments(): readonly AssignmentStatus[];

@@ -12,7 +12,9 @@ export interface Assigned {
   >[];
 }
 
-/** Lists the running containers that have CPUs for themselves; containers of a pod that share their CPUs are one owner. */
+/**
+ * Lists the running containers that have CPUs for themselves; containers of a pod that share their CPUs are one owner.
+ */
 export function listOwners({ topology, assignments }: Assigned): readonly ExclusiveOwner[] {
   const owners = new Map<string, ExclusiveOwner>();
   for (const { podUid, namespace, pod, container, containerId, kind, cpus, scope } of assignments) {
@@ -30,7 +32,10 @@ export function listOwners({ topology, assignments }: Assigned): readonly Exclus
   return [...owners.values()].sort((a, b) => a.cpus.first! - b.cpus.first!);
 }
 
-/** The owners of an earlier list that still have the same CPUs and containers: who came in between was not there all the time. */
+/**
+ * The owners of an earlier list that still have the same CPUs and containers: who came in between was not there all the
+ * time.
+ */
 export function keepSteady(
   earlier: readonly ExclusiveOwner[],
   now: readonly ExclusiveOwner[],

@@ -1,6 +1,8 @@
 import type { CpuSet } from '../../core/cpuset';
 
-/** The last measured state of the node; absent in status while `collect-interval` is off or before the second reading. */
+/**
+ * The last measured state of the node; absent in status while `collect-interval` is off or before the second reading.
+ */
 export interface UsageStatus {
   /** Time of the reading, RFC 3339. Values are of the time between it and the reading before. */
   readonly at: string;
@@ -17,7 +19,9 @@ export interface UsageStatus {
   readonly exclusiveIdleMilliCpu?: number;
   /** Thousandths of a CPU that the containers used which have exclusive CPUs. */
   readonly exclusiveOwnersMilliCpu?: number;
-  /** Thousandths of a CPU that exclusive CPUs were busy beyond that: other processes, threads of the kernel, interrupts. */
+  /**
+   * Thousandths of a CPU that exclusive CPUs were busy beyond that: other processes, threads of the kernel, interrupts.
+   */
   readonly exclusiveOthersMilliCpu?: number;
   readonly sets: readonly PromisedSetStatus[];
 }
@@ -85,7 +89,9 @@ export interface QosActionRecord {
   readonly because: string;
 }
 
-/** Resources that are lent to pods with `gocrane.io/cpu` and `gocrane.io/memory`; absent while `node-resource` is off. */
+/**
+ * Resources that are lent to pods with `gocrane.io/cpu` and `gocrane.io/memory`; absent while `node-resource` is off.
+ */
 export interface LentStatus {
   readonly cpuMilli?: number;
   readonly memoryBytes?: number;

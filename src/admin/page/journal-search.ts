@@ -20,7 +20,10 @@ export class JournalSearch {
 
   constructor(private readonly journal: Pick<PageJournal, 'find'>) {}
 
-  /** Searches when those before have ended. A search whose signal has aborted ends at once. undefined: too many wait already. */
+  /**
+   * Searches when those before have ended. A search whose signal has aborted ends at once. undefined: too many wait
+   * already.
+   */
   find(filter: RecordFilter, signal: AbortSignal): Promise<FoundRecords> | undefined {
     if (this.searches >= MAX_SEARCHES) return undefined;
     this.searches += 1;

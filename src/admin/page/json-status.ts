@@ -4,8 +4,8 @@ import { viewStatus } from '../machine/machine-view';
 import type { AdminBackend } from '../model/backend';
 
 /**
- * The status and the machine as JSON, in the shapes of `cpusetd status -o json` and `cpusetd topology -o json`. A container is encoded once for each object of the
- * backend, which keeps the object while it does not change.
+ * The status and the machine as JSON, in the shapes of `cpusetd status -o json` and `cpusetd topology -o json`. A
+ * container is encoded once for each object of the backend, which keeps the object while it does not change.
  */
 export class JsonStatus {
   private readonly texts = new WeakMap<object, string>();

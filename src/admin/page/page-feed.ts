@@ -28,8 +28,9 @@ export const BEAT_MS = 3_000;
 const MAX_STREAMS = 32;
 
 /**
- * Tells browsers what has changed on the page: one rendering and one text for all of them, ten times a second at most, and nothing while no browser
- * listens. A browser that reads slowly misses changes, and gets the whole content when it has read on.
+ * Tells browsers what has changed on the page: one rendering and one text for all of them, ten times a second at most,
+ * and nothing while no browser listens. A browser that reads slowly misses changes, and gets the whole content when it
+ * has read on.
  */
 export class PageFeed {
   /** The streams that are open, by what sends to them. */
@@ -50,8 +51,8 @@ export class PageFeed {
   /**
    * Takes a place for a stream until the signal aborts: the stream has ended, or its client has gone.
    *
-   * @returns undefined when all places are taken; else a function that sends changes until the stream is closed. `version`: that of the content
-   * that the browser has
+   * @returns undefined when all places are taken; else a function that sends changes until the stream is closed.
+   * `version`: that of the content that the browser has
    */
   reserve(signal: AbortSignal): ((to: Writable, version: string) => Promise<void>) | undefined {
     if (signal.aborted || this.reserved >= MAX_STREAMS) return undefined;

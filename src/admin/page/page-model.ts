@@ -7,7 +7,10 @@ import { HistoryRows } from './render/history';
 import { ContainerRows, renderNode, renderNumbers, renderParts } from './render/sections';
 import { renderUse } from './render/use';
 
-/** Makes the content of the page. What has not changed since the content before is the same text, and costs a comparison. */
+/**
+ * Makes the content of the page. What has not changed since the content before is the same text, and costs a
+ * comparison.
+ */
 export class PageModel {
   private readonly map = new MapRenderer();
   private readonly rows = new ContainerRows();

@@ -36,7 +36,9 @@ export interface Page {
   close(): void;
 }
 
-/** The headers of every answer: nothing comes from elsewhere, nothing is shown inside another page, nothing is sent on. */
+/**
+ * The headers of every answer: nothing comes from elsewhere, nothing is shown inside another page, nothing is sent on.
+ */
 export const PAGE_HEADERS = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",

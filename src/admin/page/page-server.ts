@@ -12,7 +12,8 @@ export interface PageServerOptions extends PageParts {
 }
 
 /**
- * Serves the page, and what it shows as data. Only GET and HEAD, and only under names that are known: the page of somebody else can't read it.
+ * Serves the page, and what it shows as data. Only GET and HEAD, and only under names that are known: the page of
+ * somebody else can't read it.
  *
  * Throws the system's error (EADDRINUSE, EADDRNOTAVAIL) when it can't listen on the address.
  */

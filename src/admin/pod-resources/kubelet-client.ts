@@ -21,9 +21,9 @@ export interface KubeletResources {
 }
 
 /**
- * Calls a kubelet on its socket. Callers that come before a call is sent share its answer, so the answer is never older than their
- * request; the next call is sent after the answer. Throws CpusetdError UNAVAILABLE when the socket is there and does not answer: an
- * answer without devices would mean a node without devices.
+ * Calls a kubelet on its socket. Callers that come before a call is sent share its answer, so the answer is never older
+ * than their request; the next call is sent after the answer. Throws CpusetdError UNAVAILABLE when the socket is there
+ * and does not answer: an answer without devices would mean a node without devices.
  */
 export function createKubeletResources(socketPath: string, timeoutMs = TIMEOUT_MS): KubeletResources {
   const ask = async ({ name }: { readonly name: string }): Promise<Buffer | undefined> => {

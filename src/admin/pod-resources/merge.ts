@@ -5,9 +5,9 @@ import type {
 } from '../../../gen/podresources/v1/podresources';
 
 /**
- * The kubelet's pods with our CPUs. Devices, claims and huge pages come from the kubelet, CPUs from us, and also memory when we
- * place it. Pods and containers of only one side are kept: the kubelet has pods that have not started, we have containers that
- * exited and still hold CPUs.
+ * The kubelet's pods with our CPUs. Devices, claims and huge pages come from the kubelet, CPUs from us, and also memory
+ * when we place it. Pods and containers of only one side are kept: the kubelet has pods that have not started, we have
+ * containers that exited and still hold CPUs.
  */
 export function mergePods(kubelet: readonly PodResources[], ours: readonly PodResources[]): PodResources[] {
   return mergeByName(kubelet, ours, nameOf, (theirs, own) => ({

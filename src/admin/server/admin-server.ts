@@ -117,7 +117,10 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
-/** Serves only health, over TCP. Throws the system's error (EADDRINUSE, EADDRNOTAVAIL) when it can't listen on the address. */
+/**
+ * Serves only health, over TCP. Throws the system's error (EADDRINUSE, EADDRNOTAVAIL) when it can't listen on the
+ * address.
+ */
 export async function startHealthServer({
   address,
   health,

@@ -14,8 +14,9 @@ import type { AssignmentStatus, ContainerStatus, IdleAssignment, StatusChange } 
 const STATUS_FIELD = (1 << 3) | 2;
 
 /**
- * The long answers as bytes that all callers share. A container, an assignment or the machine is encoded once for each object of
- * the backend, which keeps the object while it does not change. Without a change the answer is the previous one.
+ * The long answers as bytes that all callers share. A container, an assignment or the machine is encoded once for each
+ * object of the backend, which keeps the object while it does not change. Without a change the answer is the previous
+ * one.
  */
 export class EncodedStatus {
   private readonly containers = encodedList<ContainerStatus>((container) =>
@@ -74,8 +75,8 @@ export class EncodedStatus {
 }
 
 /**
- * A repeated field as bytes, each item encoded once. Protobuf allows a message to be joined from parts, a repeated field with one
- * item in each.
+ * A repeated field as bytes, each item encoded once. Protobuf allows a message to be joined from parts, a repeated
+ * field with one item in each.
  */
 function encodedList<T extends object>(encode: (item: T) => BinaryWriter): (items: readonly T[]) => Buffer {
   const bytesOf = new WeakMap<T, Buffer>();

@@ -13,8 +13,8 @@ import { HEALTH_SERVICES, type HealthState, type ServingStatus } from '../health
 import { streamLatest } from './stream-latest';
 
 /**
- * Adds grpc.health.v1.Health. For a service that does not exist, Check answers NOT_FOUND, and Watch sends SERVICE_UNKNOWN and
- * stays open, as the protocol requires.
+ * Adds grpc.health.v1.Health. For a service that does not exist, Check answers NOT_FOUND, and Watch sends
+ * SERVICE_UNKNOWN and stays open, as the protocol requires.
  */
 export function addHealthService(
   server: grpc.Server,

@@ -14,7 +14,8 @@ interface Source<T> {
 /**
  * Sends the snapshot, then each change, until the peer or the server ends it.
  *
- * A slow peer costs no memory: changes are dropped while its buffer is full, and the snapshot is sent again when it has room.
+ * A slow peer costs no memory: changes are dropped while its buffer is full, and the snapshot is sent again when it has
+ * room.
  */
 export function streamLatest<T>(call: Writable, { snapshot, subscribe, closing, fail }: Source<T>): void {
   let full = false;

@@ -12,8 +12,9 @@ const SAMPLE_US = 1_000;
 const PART_BYTES = 64 * 1024;
 
 /**
- * The parts of a file that the Chrome DevTools read. A CPU profile slows the process by a few per cent while it is taken; a heap snapshot stops it
- * until the snapshot is made, and its text is then written as it is read. Throws CpusetdError.
+ * The parts of a file that the Chrome DevTools read. A CPU profile slows the process by a few per cent while it is
+ * taken; a heap snapshot stops it until the snapshot is made, and its text is then written as it is read. Throws
+ * CpusetdError.
  */
 export async function* takeProfile(subject: ProfileSubject, signal: AbortSignal): AsyncGenerator<Buffer> {
   if (subject.kind === 'cpu') yield* split(await takeCpuProfile(subject.seconds, signal));

@@ -2,7 +2,10 @@ import type { Alarm, AlarmKind } from '../model/alarm';
 import { formatTime } from '../../core/text';
 import type { PartSummary } from './part-summary';
 
-/** The part that an alarm is shown at, and what to do. An alarm whose part is not shown, or that is of a newer daemon, is shown at `cpusetd`. */
+/**
+ * The part that an alarm is shown at, and what to do. An alarm whose part is not shown, or that is of a newer daemon,
+ * is shown at `cpusetd`.
+ */
 const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remedy: string }>> = {
   'repairs-stopped': {
     part: 'promises',

@@ -6,7 +6,10 @@ import { summarizePods, summarizeRecords, summarizeRuntime } from './peers';
 import { summarizeDrifts, summarizeForeign, summarizePromises, summarizeRefused } from './promises';
 import { summarizeLent, summarizeQos, summarizeUsage } from './usage';
 
-/** One entry for each part, in the order in which an operator would look. `nowMs`: the time for which "lately" is meant, in ms since 1970. */
+/**
+ * One entry for each part, in the order in which an operator would look. `nowMs`: the time for which "lately" is meant,
+ * in ms since 1970.
+ */
 export function summarize({ node, containers, idle }: Status, nowMs = Date.now()): readonly PartSummary[] {
   const parts: readonly PartSummary[] = [
     summarizeProcess(node),

@@ -2,7 +2,10 @@ import type { Logger } from 'pino';
 import type { Alarm, AlarmKind } from '../../admin/model/alarm';
 import { boundText } from '../../core/show-text';
 
-/** Keeps the problems that need an operator, as long as they last: they are in status, health and metrics, and once in the log. */
+/**
+ * Keeps the problems that need an operator, as long as they last: they are in status, health and metrics, and once in
+ * the log.
+ */
 export class Alarms {
   private readonly raised = new Map<string, Alarm>();
   /** For the log: the names of a container that the subject is the id of. */
@@ -12,7 +15,10 @@ export class Alarms {
     private readonly parts: { readonly log: Logger; readonly now: () => string; readonly onChange: () => void },
   ) {}
 
-  /** Raises an alarm about a subject (a container, an option, or the empty text for the node); no news when it is raised already. */
+  /**
+   * Raises an alarm about a subject (a container, an option, or the empty text for the node); no news when it is raised
+   * already.
+   */
   raise(kind: AlarmKind, subject: string, reason: string, facts: object = {}): void {
     const because = boundText(reason);
     const key = `${kind}/${subject}`;
@@ -23,7 +29,9 @@ export class Alarms {
     this.parts.onChange();
   }
 
-  /** Sets the reason of an alarm; undefined clears it. An alarm that goes on for another reason is not over in between. */
+  /**
+   * Sets the reason of an alarm; undefined clears it. An alarm that goes on for another reason is not over in between.
+   */
   update(kind: AlarmKind, subject: string, reason: string | undefined): void {
     const key = `${kind}/${subject}`;
     if (reason === undefined) this.clear(kind, subject);

@@ -20,8 +20,8 @@ const LASTS_FROM = 3;
 const SAY_AGAIN_MS = 60_000;
 
 /**
- * Keeps a fault of one part from ending anything else. It is logged when it is new or another than before, and the
- * same at most once a minute. When the same part fails again and again it is an alarm, until that part succeeds. A part is
+ * Keeps a fault of one part from ending anything else. It is logged when it is new or another than before, and the same
+ * at most once a minute. When the same part fails again and again it is an alarm, until that part succeeds. A part is
  * named for the operator, such as `looking at`, and may be about one container.
  */
 export class Faults {

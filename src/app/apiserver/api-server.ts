@@ -32,7 +32,9 @@ export interface ApiServerParts {
 /** Longest time that an orderly end waits for the API server: less than the grace of a pod and of a service by far. */
 const STOP_MS = 2_000;
 
-/** Follows the pods of this node, and publishes the node's topology, events and a condition. No method waits or throws. */
+/**
+ * Follows the pods of this node, and publishes the node's topology, events and a condition. No method waits or throws.
+ */
 export class ApiServer {
   private readonly access: KubeAccess;
   private readonly pods: FollowedPods;
@@ -90,8 +92,8 @@ export class ApiServer {
   }
 
   /**
-   * Tells on the Node that cpusetd is stopped, if the condition is published: it would be believed for minutes otherwise. Once, within `STOP_MS`.
-   * Never rejects.
+   * Tells on the Node that cpusetd is stopped, if the condition is published: it would be believed for minutes
+   * otherwise. Once, within `STOP_MS`. Never rejects.
    */
   private async publishStop(): Promise<void> {
     const { condition, access, parts } = this;

@@ -5,7 +5,10 @@ import type { Config, NodeLabels } from '../config';
 /** Maximum time that a start waits for labels that were never known. */
 const PATIENCE_MS = 5_000;
 
-/** Asks the API server once for the labels of our Node. Undefined when they have not come in time: the log says why. Never rejects. */
+/**
+ * Asks the API server once for the labels of our Node. Undefined when they have not come in time: the log says why.
+ * Never rejects.
+ */
 export async function askLabels(
   { kubeconfig }: Pick<Config, 'kubeconfig'>,
   { nodeName, log, signal }: { readonly nodeName: string; readonly log: Logger; readonly signal: AbortSignal },

@@ -12,9 +12,9 @@ import type { WatchedPod } from '../../kube';
 export type CountMode = 'dedicated' | 'shared';
 
 /**
- * The phases in which the scheduler counts a pod that is bound to this node. `dedicated`: every phase but Pending, so that
- * finished pods count for as long as the API server has them. `shared`: Running only. Nothing else matters: pods that are being
- * deleted, mirrors of static pods and pods of the host's network count like others.
+ * The phases in which the scheduler counts a pod that is bound to this node. `dedicated`: every phase but Pending, so
+ * that finished pods count for as long as the API server has them. `shared`: Running only. Nothing else matters: pods
+ * that are being deleted, mirrors of static pods and pods of the host's network count like others.
  */
 const COUNTS: Readonly<Record<CountMode, (phase: string) => boolean>> = {
   dedicated: (phase) => phase !== 'Pending',
@@ -28,8 +28,9 @@ export interface CountedPods {
 }
 
 /**
- * The pods that the scheduler counts, of all that the API server has on this node. A pod that waits to be decided matters
- * whether it counts or not: when fingerprints match, the scheduler forgets what it reserved for any pod of the node.
+ * The pods that the scheduler counts, of all that the API server has on this node. A pod that waits to be decided
+ * matters whether it counts or not: when fingerprints match, the scheduler forgets what it reserved for any pod of the
+ * node.
  */
 export function countPods(mode: CountMode, watched: readonly WatchedPod[], view: NodeView): CountedPods {
   return {
@@ -64,7 +65,10 @@ interface Entitled extends Pick<ContainerSpec, 'name' | 'kind' | 'ended'> {
   readonly count: number;
 }
 
-/** The containers that take CPUs from others when they are created; found once for each spec, and not again for each change. */
+/**
+ * The containers that take CPUs from others when they are created; found once for each spec, and not again for each
+ * change.
+ */
 const entitledOf = oncePer((settings: Settings) =>
   oncePer((spec: PodSpec): readonly Entitled[] =>
     spec.containers.flatMap((container) => {

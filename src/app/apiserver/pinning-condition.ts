@@ -4,8 +4,8 @@ import { STOPPED, type NodeState } from '../../kube';
 import type { DaemonContext } from '../context';
 
 /**
- * `breaks`: some container has not what it was promised, or new ones do not get their CPUs. `beside`: containers get their CPUs all the same.
- * A new alarm has to be put on one of the two sides.
+ * `breaks`: some container has not what it was promised, or new ones do not get their CPUs. `beside`: containers get
+ * their CPUs all the same. A new alarm has to be put on one of the two sides.
  */
 const EFFECTS: Readonly<Record<AlarmKind, 'breaks' | 'beside'>> = {
   // A container has other CPUs than it was promised, or that can't be seen.

@@ -14,7 +14,10 @@ export interface PodFingerprintParts {
 /** A pod that waits longer than this is a warning: it keeps the scheduler from trusting the node. */
 const LONG_MS = 60_000;
 
-/** The fingerprint of the pods that the scheduler counts; it says to the scheduler that the amounts beside it know of all of them. */
+/**
+ * The fingerprint of the pods that the scheduler counts; it says to the scheduler that the amounts beside it know of
+ * all of them.
+ */
 export class PodFingerprint {
   private fingerprintOf: ((pods: readonly PodSpec[]) => string) | undefined;
   private waiting: { readonly uid: string; readonly sinceMs: number; isLogged: boolean } | undefined;

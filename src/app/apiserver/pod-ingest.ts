@@ -21,10 +21,11 @@ const PACE_MS = 200;
 const MAX_CONTAINERS_AT_ONCE = 500;
 
 /**
- * Turns the pods of the API server into events of the node. While the API server is silent the last ones stay true. A change that could
- * not be saved is not done, and tried again later with the pod as it is then.
+ * Turns the pods of the API server into events of the node. While the API server is silent the last ones stay true. A
+ * change that could not be saved is not done, and tried again later with the pod as it is then.
  *
- * A call has been carried out when it returns, unless the list is long or the pod changed a moment ago: then it follows soon.
+ * A call has been carried out when it returns, unless the list is long or the pod changed a moment ago: then it follows
+ * soon.
  */
 export class PodIngest {
   private readonly known = new Map<string, PodSpec>();
@@ -109,7 +110,10 @@ export class PodIngest {
     }
   }
 
-  /** Reports one pod of a long list; after the last one the list itself, in which only pods that are gone are new by then. */
+  /**
+   * Reports one pod of a long list; after the last one the list itself, in which only pods that are gone are new by
+   * then.
+   */
   private takeTurn(): void {
     this.turn = undefined;
     let uid = this.queue.shift();

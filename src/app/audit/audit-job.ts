@@ -22,7 +22,10 @@ export interface AuditJobParts {
   readonly assigned: () => Assigned;
   /** Absent where there are none. */
   readonly metrics: Pick<AuditMetrics, 'note'> | undefined;
-  /** Takes what ran on the CPUs of each container, by its id: nothing where threads are not visible, nothing is known of before, or an audit failed. */
+  /**
+   * Takes what ran on the CPUs of each container, by its id: nothing where threads are not visible, nothing is known of
+   * before, or an audit failed.
+   */
   readonly onForeign: (loads: ReadonlyMap<string, ForeignLoad>) => void;
   readonly procRoot?: string;
 }
@@ -106,7 +109,9 @@ export class AuditJob {
   }
 }
 
-/** The growth on these CPUs. A CPU that was not there before counts nothing; neither does one whose count has fallen. */
+/**
+ * The growth on these CPUs. A CPU that was not there before counts nothing; neither does one whose count has fallen.
+ */
 function countMore(
   before: ReadonlyMap<number, number> | undefined,
   after: ReadonlyMap<number, number>,

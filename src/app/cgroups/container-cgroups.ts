@@ -31,8 +31,8 @@ type MoveOutcome =
 const NOTHING_DONE: WriteOutcome = { kind: 'ok', changed: false };
 
 /**
- * Writes the cgroups of containers and of their pods. A path that is none of a cgroup is never written. Where cgroups are not written
- * here, `move` says so and everything else does nothing.
+ * Writes the cgroups of containers and of their pods. A path that is none of a cgroup is never written. Where cgroups
+ * are not written here, `move` says so and everything else does nothing.
  */
 export class ContainerCgroups implements Mover {
   /** The reason why a quota could not be written, and the container, by cgroup. */
@@ -65,7 +65,10 @@ export class ContainerCgroups implements Mover {
     return this.parts.cgroups;
   }
 
-  /** Writes the cpuset files of a container, and quotas where they are promised: tens of microseconds, where the runtime takes about 9 ms. */
+  /**
+   * Writes the cpuset files of a container, and quotas where they are promised: tens of microseconds, where the runtime
+   * takes about 9 ms.
+   */
   move({ containerId, cgroupsPath, to, podQuota }: Move): MoveFailure | undefined {
     const { cgroups, canWrite } = this.parts;
     if (!canWrite) return { kind: 'off', because: 'cgroup-writes is off' };
@@ -113,8 +116,9 @@ export class ContainerCgroups implements Mover {
   }
 
   /**
-   * Writes the CFS quota of a container or of its pod, which neither NRI nor CRI reaches, and returns whether anything was written. Every
-   * round asks again for what is still missing: a refusal is logged once, until its reason changes or the quota could be written.
+   * Writes the CFS quota of a container or of its pod, which neither NRI nor CRI reaches, and returns whether anything
+   * was written. Every round asks again for what is still missing: a refusal is logged once, until its reason changes
+   * or the quota could be written.
    */
   writeQuota({ containerId, cgroupsPath, podUid, scope, to }: QuotaStep): boolean {
     const { model, cgroups, canWrite, log } = this.parts;
@@ -191,9 +195,9 @@ export class ContainerCgroups implements Mover {
 }
 
 /**
- * The pod's cgroup, which is the parent of the container's: `.../pod<uid>`, or `...-pod<uid>.slice` under systemd, where
- * the dashes of the uid are underscores. Undefined where the parent is something else, which then is not the pod's
- * alone.
+ * The pod's cgroup, which is the parent of the container's: `.../pod<uid>`, or `...-pod<uid>.slice` under systemd,
+ * where the dashes of the uid are underscores. Undefined where the parent is something else, which then is not the
+ * pod's alone.
  */
 export function podCgroupOf(containerDir: string, podUid: string): string | undefined {
   const parent = posix.dirname(containerDir);

@@ -15,8 +15,8 @@ interface Known {
 }
 
 /**
- * The one place that knows where the cgroup of a container is. Each path is looked up once and kept as long as it holds; what is known of a
- * container is forgotten with it.
+ * The one place that knows where the cgroup of a container is. Each path is looked up once and kept as long as it
+ * holds; what is known of a container is forgotten with it.
  */
 export class ContainerFinder {
   private readonly known = new Map<string, Known>();
@@ -35,7 +35,10 @@ export class ContainerFinder {
     },
   ) {}
 
-  /** All containers that are still known ran after this moment: the runtime was asked then, or reports every end by itself. */
+  /**
+   * All containers that are still known ran after this moment: the runtime was asked then, or reports every end by
+   * itself.
+   */
   confirm(atMs: number): void {
     this.confirmedMs = atMs;
   }
@@ -47,8 +50,8 @@ export class ContainerFinder {
   }
 
   /**
-   * Works on the cgroup of a container. Where that is gone, or is not there, it is looked for once more. `unverified`: a container that was
-   * not looked for yet is taken to be where its name says, which costs nothing.
+   * Works on the cgroup of a container. Where that is gone, or is not there, it is looked for once more. `unverified`:
+   * a container that was not looked for yet is taken to be where its name says, which costs nothing.
    */
   withCgroup<T extends { readonly kind: string }>(
     container: ContainerToLocate,

@@ -23,8 +23,9 @@ const SAMPLED_THREADS = 16;
 type ReadableCgroups = Pick<ContainerCgroups, 'files' | 'finder'>;
 
 /**
- * Returns the live cpusets of those containers that run; one that can't be read is left out. On cgroup version 1 a new cgroup gets its
- * parent's CPUs, since no process could run in it without any: a container with just these has no cpuset of its own, and is left out too.
+ * Returns the live cpusets of those containers that run; one that can't be read is left out. On cgroup version 1 a new
+ * cgroup gets its parent's CPUs, since no process could run in it without any: a container with just these has no
+ * cpuset of its own, and is left out too.
  */
 export function readLiveCpusets({ files, finder }: ReadableCgroups, containers: readonly ContainerInfo[]): LiveCpusets {
   const live = new Map<string, CpuSet>();
@@ -65,8 +66,8 @@ export class ContainerObserver {
   ) {}
 
   /**
-   * A fault in reading one makes that one unreadable. `before`: the last observation of a container. `sampled`: containers whose threads are
-   * read too, none if absent.
+   * A fault in reading one makes that one unreadable. `before`: the last observation of a container. `sampled`:
+   * containers whose threads are read too, none if absent.
    */
   observe(
     containers: readonly Container[],

@@ -13,7 +13,10 @@ export interface ReturnedCpusParts {
   readonly cgroups: Pick<Cgroups, 'version' | 'widen' | 'readCpus' | 'readActive' | 'inner'>;
   /** False where cgroups are not written: nothing is given back then. */
   readonly canWrite: boolean;
-  /** The part of the kubelet's configuration that says where its pods are; pods say it by their parents later. Absent = not known. */
+  /**
+   * The part of the kubelet's configuration that says where its pods are; pods say it by their parents later. Absent =
+   * not known.
+   */
   readonly kubelet?: KubeletCgroups;
   /** Absent = nothing outlives the process. */
   readonly takenCpus?: { readonly note: OwedNote<TakenCpus>; readonly bootId: string };
@@ -24,9 +27,10 @@ export interface ReturnedCpusParts {
 const MAX_ROOTS = 16;
 
 /**
- * Gives CPUs that were offline back to the cgroups of Kubernetes. Version 1 takes a CPU that goes offline out of every cpuset, and returns
- * it to none but the first. Only CPUs that were seen to be offline are given, only to what the kubelet made, and only as far as the
- * cgroup above has them: what such a cgroup lacks for another reason was taken from it on purpose.
+ * Gives CPUs that were offline back to the cgroups of Kubernetes. Version 1 takes a CPU that goes offline out of every
+ * cpuset, and returns it to none but the first. Only CPUs that were seen to be offline are given, only to what the
+ * kubelet made, and only as far as the cgroup above has them: what such a cgroup lacks for another reason was taken
+ * from it on purpose.
  */
 export class ReturnedCpus {
   private owed = CpuSet.empty;
@@ -91,7 +95,10 @@ export class ReturnedCpus {
     this.giveBack(online);
   }
 
-  /** Keeps what is to be given back for the next process of cpusetd. A failure is logged, and tried again in the next round. */
+  /**
+   * Keeps what is to be given back for the next process of cpusetd. A failure is logged, and tried again in the next
+   * round.
+   */
   save(): void {
     const { takenCpus, cgroups, log } = this.parts;
     if (!takenCpus || !this.isOn || !this.load()) return;

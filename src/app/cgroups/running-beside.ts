@@ -7,8 +7,8 @@ import type { ContainerCgroups } from './container-cgroups';
 const MAX_DIRECTORIES = 16;
 
 /**
- * Adds to a creation the containers of its pod that have processes now, where the decision depends on that. Few pods need
- * that, and their cgroups are some small files. A container that can't be looked at does not count as running.
+ * Adds to a creation the containers of its pod that have processes now, where the decision depends on that. Few pods
+ * need that, and their cgroups are some small files. A container that can't be looked at does not count as running.
  */
 export function addRunningBeside(
   event: NodeEvent,

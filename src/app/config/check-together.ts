@@ -25,7 +25,9 @@ export function* checkTogether({ config, rejected, chosen }: Given): Generator<s
     if (needs.every((key) => !rejected.has(key))) yield* check(pick(config as Config, needs), chosen);
 }
 
-/** A rule sees what it says that it needs and nothing else, so that no rule can rest on a value that was not accepted. */
+/**
+ * A rule sees what it says that it needs and nothing else, so that no rule can rest on a value that was not accepted.
+ */
 function pick(config: Config, keys: readonly OptionKey[]): Config {
   return Object.fromEntries(keys.map((key) => [key, config[key]])) as unknown as Config;
 }
@@ -171,7 +173,10 @@ function* checkDirectories(
     yield `${placeIn(chosen, 'lockDir')}: ${lockDir} lies in --state-dir, and a cpusetd with another state would not find the locks; write another path`;
 }
 
-/** Options that act by what was measured are refused where nothing is, and those that act by the runtime where it can't be called. */
+/**
+ * Options that act by what was measured are refused where nothing is, and those that act by the runtime where it can't
+ * be called.
+ */
 function* checkWithoutMeasuring(
   config: Pick<Config, 'collectIntervalMs' | 'qosActions' | 'nodeResource' | 'podResource' | 'criEndpoint'>,
   chosen: ReadonlyMap<string, Setting>,
@@ -217,7 +222,10 @@ function placeIn(chosen: ReadonlyMap<string, Setting>, key: OptionKey): string {
   return describePlace(chosen.get(nameOf(key)) ?? { name: nameOf(key), origin: { kind: 'flag' } });
 }
 
-/** `/var/run` is `/run` on every Linux of today. Links that only the file system knows are looked at when a path is used. */
+/**
+ * `/var/run` is `/run` on every Linux of today. Links that only the file system knows are looked at when a path is
+ * used.
+ */
 function canonical(path: string): string {
   return posix.normalize(path).replace(/^\/var\/run(?=\/|$)/, '/run');
 }

@@ -6,15 +6,16 @@ import type { NodeGroup, Source } from './setting';
 
 export interface DescribedNode extends NodeInGroups {
   /**
-   * The source of its labels. Undefined when no group asks for labels. `unknown`: the API server was not reached yet; `nowhere`: it is not
-   * asked either.
+   * The source of its labels. Undefined when no group asks for labels. `unknown`: the API server was not reached yet;
+   * `nowhere`: it is not asked either.
    */
   readonly labelsFrom: 'option' | 'api-server' | 'unknown' | 'nowhere' | undefined;
 }
 
 /**
- * Describes this node as far as the groups of a file are chosen by it. `outside`: the settings outside of the groups, those that win last.
- * `known`: the labels that the API server has now. The labels of before are read where a group asks for them.
+ * Describes this node as far as the groups of a file are chosen by it. `outside`: the settings outside of the groups,
+ * those that win last. `known`: the labels that the API server has now. The labels of before are read where a group
+ * asks for them.
  */
 export function describeNode({
   outside,

@@ -28,8 +28,9 @@ interface Note extends Record<string, unknown> {
 }
 
 /**
- * The structure of a config file as a JSON Schema (draft 7, which editors know best), made from the table of options. It is for editors:
- * `loadConfig` reads the file by the same table and says more exactly what is wrong, so nothing that starts the daemon loads this module.
+ * The structure of a config file as a JSON Schema (draft 7, which editors know best), made from the table of options.
+ * It is for editors: `loadConfig` reads the file by the same table and says more exactly what is wrong, so nothing that
+ * starts the daemon loads this module.
  */
 export function createFileSchema(): object {
   const notes = z.registry<Note>();
@@ -61,8 +62,9 @@ export function createFileSchema(): object {
 const OF_ONE_TYPE = new Set(['pattern', 'minLength', 'minimum', 'maximum', 'exclusiveMinimum', 'items', 'minItems']);
 
 /**
- * The same schema with fewer choices: where each choice is another type, one schema names all types. A validator then says what is wrong with the value
- * that it got; of choices it says of each why the value is not that (Helm: five lines for a typo).
+ * The same schema with fewer choices: where each choice is another type, one schema names all types. A validator then
+ * says what is wrong with the value that it got; of choices it says of each why the value is not that (Helm: five lines
+ * for a typo).
  */
 function joinTypes(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(joinTypes);

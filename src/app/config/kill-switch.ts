@@ -4,8 +4,9 @@ import type { Setting } from './setting';
 const NAME = nameOf('qosActions');
 
 /**
- * The setting that switches the actions of QoS rules off for this node, if there is one. It counts whatever else is wrong, as long as its own line can be
- * read. Of several lines for the option in one place one is enough: which of them is meant is not known, and off does no harm.
+ * The setting that switches the actions of QoS rules off for this node, if there is one. It counts whatever else is
+ * wrong, as long as its own line can be read. Of several lines for the option in one place one is enough: which of them
+ * is meant is not known, and off does no harm.
  */
 export function findSwitchOff(
   chosen: ReadonlyMap<string, Setting>,

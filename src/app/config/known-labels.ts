@@ -9,7 +9,9 @@ const REMEMBERED = 'node-labels.json';
 /** The API server takes at most 256 KiB of labels and annotations of one object. */
 const MAX_BYTES = 512 * 1024;
 
-/** The labels that the API server last had for our Node; undefined when they were never known, or the file is damaged. */
+/**
+ * The labels that the API server last had for our Node; undefined when they were never known, or the file is damaged.
+ */
 export function readKnownLabels(stateDir: string): NodeLabels | undefined {
   try {
     const read = readBounded(join(stateDir, REMEMBERED), MAX_BYTES, { own: true });

@@ -28,8 +28,8 @@ export interface Proposal {
 type Options = Pick<Loaded, 'config' | 'chosen'>;
 
 /**
- * The options in force with those of `loaded` that can be changed live. Where these fit only together with one that needs a restart, all of them
- * wait for it. Pure.
+ * The options in force with those of `loaded` that can be changed live. Where these fit only together with one that
+ * needs a restart, all of them wait for it. Pure.
  */
 export function propose(inForce: Options, loaded: Options): Proposal {
   const differing = OPTION_KEYS.filter((key) => textOf(key, inForce) !== textOf(key, loaded));
@@ -98,7 +98,10 @@ export class LiveOptions {
     return propose(this.current, loaded);
   }
 
-  /** Switches the actions of QoS rules off and changes nothing else, which fits all other options. Undefined when they are off. */
+  /**
+   * Switches the actions of QoS rules off and changes nothing else, which fits all other options. Undefined when they
+   * are off.
+   */
   proposeOff(setting: Setting): Proposal | undefined {
     const { config, chosen } = this.current;
     if (config.qosActions === 'off') return undefined;

@@ -36,7 +36,10 @@ export interface Loaded {
   /** Absent without a file. */
   readonly file?: ConfigFile;
   readonly node: LoadedNode;
-  /** Puts the options together again, with the file as it is then. `labels`: those that the Node has now, where they are known. */
+  /**
+   * Puts the options together again, with the file as it is then. `labels`: those that the Node has now, where they are
+   * known.
+   */
   readonly again: (labels?: NodeLabels) => Promise<LoadedConfig>;
 }
 
@@ -45,7 +48,10 @@ export interface LoadedNode {
   readonly name: string;
   /** The names of the groups that have it, the most specific first. */
   readonly groups: readonly string[];
-  /** The source of its labels. Absent when no group asks for labels; `unknown`: the groups that do are left out until they are known. */
+  /**
+   * The source of its labels. Absent when no group asks for labels; `unknown`: the groups that do are left out until
+   * they are known.
+   */
   readonly labelsFrom?: 'option' | 'api-server' | 'unknown';
   /** Absent where they are not known, or not asked for. */
   readonly labels?: NodeLabels;
@@ -63,17 +69,21 @@ export type LoadedConfig =
       readonly usable: UsableOptions;
     };
 
-/** The options without the faulty ones, which have their defaults here: for commands that look at a broken node. Nothing is pinned by them. */
+/**
+ * The options without the faulty ones, which have their defaults here: for commands that look at a broken node. Nothing
+ * is pinned by them.
+ */
 export interface UsableOptions {
   readonly config: Config;
   readonly inForce: OptionsInForce;
 }
 
 /**
- * Puts the options together: flags win over the environment, that over the file, that over the defaults. In the file the groups of this node
- * win over what is for every node.
+ * Puts the options together: flags win over the environment, that over the file, that over the defaults. In the file
+ * the groups of this node win over what is for every node.
  *
- * `known`: the labels that our Node has now. Without them, those count that the API server had last time, which the state directory remembers.
+ * `known`: the labels that our Node has now. Without them, those count that the API server had last time, which the
+ * state directory remembers.
  */
 export async function loadConfig(input: ConfigInput, known?: NodeLabels): Promise<LoadedConfig> {
   const {

@@ -32,9 +32,9 @@ export interface SettingsOfNode {
 }
 
 /**
- * The settings of a file for one node: those of its groups, then those for every node. Where groups of the node set one option, the most
- * specific one wins: a whole name before all else, then the number of labels, then that of the letters beside the `*` of the pattern. Two that are
- * equally specific are a problem, whether they agree or not.
+ * The settings of a file for one node: those of its groups, then those for every node. Where groups of the node set one
+ * option, the most specific one wins: a whole name before all else, then the number of labels, then that of the letters
+ * beside the `*` of the pattern. Two that are equally specific are a problem, whether they agree or not.
  */
 export function settingsFor(
   node: NodeInGroups,

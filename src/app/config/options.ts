@@ -25,11 +25,17 @@ export interface Option<T> {
   readonly default: string | undefined;
   /** For the help, in one line. */
   readonly description: string;
-  /** The way in which a change of the file is taken; absent = at the next start, since the option is read at the start only. */
+  /**
+   * The way in which a change of the file is taken; absent = at the next start, since the option is read at the start
+   * only.
+   */
   readonly change?: Change;
 }
 
-/** A change takes effect while the daemon runs, or at its next start: `restart` says why, in words that go on from the option's name. */
+/**
+ * A change takes effect while the daemon runs, or at its next start: `restart` says why, in words that go on from the
+ * option's name.
+ */
 export type Change = 'live' | { readonly restart: string };
 
 const AT_START: Change = { restart: 'is read once, at the start' };
@@ -483,7 +489,10 @@ export function describeDefault(key: OptionKey): string {
   return [...(text ? [`default ${text}`] : []), envNameOf(key)].join(', ');
 }
 
-/** The reason why a change of the option waits for the next start, in words that go on from its name; undefined when it is taken live. */
+/**
+ * The reason why a change of the option waits for the next start, in words that go on from its name; undefined when it
+ * is taken live.
+ */
 export function restartReason(key: OptionKey): string | undefined {
   const { change = AT_START }: Option<unknown> = OPTIONS[key];
   return change === 'live' ? undefined : change.restart;

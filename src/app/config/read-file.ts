@@ -213,7 +213,10 @@ function showKey(name: string): string {
   return /^[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*$/.test(name) ? excerpt(name) : HIDDEN_KEY;
 }
 
-/** Tells keys that have a word of an option's name, or are one written otherwise. Made once for a file, which may have thousands of keys. */
+/**
+ * Tells keys that have a word of an option's name, or are one written otherwise. Made once for a file, which may have
+ * thousands of keys.
+ */
 function recognizeOptions(): (key: string) => boolean {
   const names = OPTION_KEYS.map(nameOf);
   const words = new Set(names.flatMap(wordsOf));

@@ -16,8 +16,9 @@ export interface DecidedSettings {
 }
 
 /**
- * Decides the settings of a daemon that runs. They do not depend on the CPUs that happen to be online: the machine is all that was seen of it since
- * the start, and a reservation that is asked for as before stays the one that was decided.
+ * Decides the settings of a daemon that runs. They do not depend on the CPUs that happen to be online: the machine is
+ * all that was seen of it since the start, and a reservation that is asked for as before stays the one that was
+ * decided.
  */
 export class RunningSettings {
   private machine: Topology;

@@ -23,7 +23,10 @@ export function describePlace({ name, origin }: Pick<Setting, 'name' | 'origin'>
   }
 }
 
-/** The place where an option, by its name without dashes, was set; its flag where it was not. `withText`: with the text that was given there. */
+/**
+ * The place where an option, by its name without dashes, was set; its flag where it was not. `withText`: with the text
+ * that was given there.
+ */
 export type PlaceOf = (name: string, options?: { readonly withText?: boolean }) => string;
 
 /** The settings of one source, and the problems of the source itself, in words for the operator. */

@@ -32,8 +32,9 @@ export interface Running {
 }
 
 /**
- * The options that decide placements, checked against the machine. Throws CpusetdError where they don't fit it; `placeOf` names
- * the place where the option at fault was set. What is in force already is not checked or chosen again: the machine was another then.
+ * The options that decide placements, checked against the machine. Throws CpusetdError where they don't fit it;
+ * `placeOf` names the place where the option at fault was set. What is in force already is not checked or chosen again:
+ * the machine was another then.
  */
 export function toSettings(
   config: ConfigInForce,

@@ -45,8 +45,8 @@ const reasonOnly = ({ subject, because }: EventOf<'not-switched' | 'container-go
 const warnUnlessExpected = ({ isExpected }: EventOf<'shares'>): Level => (isExpected ? 'debug' : 'warn');
 
 /**
- * Maps each kind of event to its log line and its Event on the pod. The compiler wants an entry for every kind. Metrics are not here: they count transactions
- * (`transaction-metrics.ts`), since a try again is an event and is not a request.
+ * Maps each kind of event to its log line and its Event on the pod. The compiler wants an entry for every kind. Metrics
+ * are not here: they count transactions (`transaction-metrics.ts`), since a try again is an event and is not a request.
  */
 const ENTRIES: { readonly [K in DomainEvent['kind']]: Entry<EventOf<K>> } = {
   pinned: { level: 'info', message: 'pinned', fields: withPolicy },

@@ -1,4 +1,6 @@
-/** Events whose records a namespace may write at once, and the time after which it may write those of one more, in ms. */
+/**
+ * Events whose records a namespace may write at once, and the time after which it may write those of one more, in ms.
+ */
 const BURST = 2_000;
 const REFILL_MS = 5_000;
 /** Most namespaces that are counted one by one; further ones share a budget. */
@@ -19,8 +21,8 @@ export type Taken =
   | { readonly ok: true; readonly missed: number };
 
 /**
- * Bounds the events of each namespace that are written, so that no tenant pushes the records of others out of the journal by making and ending pods. Facts of
- * the node are not bounded.
+ * Bounds the events of each namespace that are written, so that no tenant pushes the records of others out of the
+ * journal by making and ending pods. Facts of the node are not bounded.
  */
 export class NamespaceBudget {
   private readonly buckets = new Map<string, Bucket>();

@@ -24,8 +24,8 @@ const FREE: Taken = { ok: true, missed: 0 };
 const TOO_MANY = 'the namespace has more events than a namespace may have: some are left out';
 
 /**
- * Writes what happens into the journal from now on, unless it is off. Records are made after the answers of their transactions, and written in
- * the background. Register the history of refusals before it.
+ * Writes what happens into the journal from now on, unless it is off. Records are made after the answers of their
+ * transactions, and written in the background. Register the history of refusals before it.
  */
 export function openJournal(parts: JournalParts): void {
   const { context, version, settings, refusalOf, gap, onClose, closeMs } = parts;

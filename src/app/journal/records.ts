@@ -27,8 +27,9 @@ export function recordsOf(view: NodeView, done: Transaction, entry: RefusalEntry
 }
 
 /**
- * Leaves out what says nothing new: containers that share as they were expected to, plans that a creation reports itself, and most of the tries
- * again of a refused container (of those the second, the fourth, the eighth and so on are kept, with their number).
+ * Leaves out what says nothing new: containers that share as they were expected to, plans that a creation reports
+ * itself, and most of the tries again of a refused container (of those the second, the fourth, the eighth and so on are
+ * kept, with their number).
  */
 function isKept(event: DomainEvent, { isRetry, refused }: RefusalEntry): boolean {
   switch (event.kind) {

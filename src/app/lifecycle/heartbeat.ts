@@ -2,8 +2,8 @@ import { lstatSync, lutimesSync } from 'node:fs';
 import { uptime } from 'node:os';
 
 /**
- * Returns the time at which a cpusetd was last at work on this node, in ms since 1970: the time of its lock file, which every round
- * renews. It is never before the boot of the machine; undefined without a lock file.
+ * Returns the time at which a cpusetd was last at work on this node, in ms since 1970: the time of its lock file, which
+ * every round renews. It is never before the boot of the machine; undefined without a lock file.
  */
 export function readHeartbeat(path: string, nowMs: number): number | undefined {
   const seenMs = timeOf(path);

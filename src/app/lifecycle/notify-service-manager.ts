@@ -16,8 +16,9 @@ export interface ServiceManagerParts {
 const PATIENCE_MS = 10_000;
 
 /**
- * Reports to systemd that the start is complete (READY=1, sd_notify(3)): when containers are pinned, or when the runtime could not be
- * reached for `PATIENCE_MS`. systemd then starts the units that are ordered after us, such as the kubelet.
+ * Reports to systemd that the start is complete (READY=1, sd_notify(3)): when containers are pinned, or when the
+ * runtime could not be reached for `PATIENCE_MS`. systemd then starts the units that are ordered after us, such as the
+ * kubelet.
  */
 export function notifyServiceManager({ notifySocket, health, service, log, signal }: ServiceManagerParts): void {
   const notify = (status: string): void => {

@@ -2,8 +2,8 @@ import type { Config } from '../config';
 import type { Task, TaskGroup } from './task-group';
 
 /**
- * A part of the daemon that operators need, and no container. It is opened after the first contact with the runtime: loading its code takes
- * longer than registering.
+ * A part of the daemon that operators need, and no container. It is opened after the first contact with the runtime:
+ * loading its code takes longer than registering.
  */
 export interface Part<Needs> {
   readonly name: string;

@@ -1,4 +1,6 @@
-/** The time between two rounds, in ms. A change of it ends the pause under way, so that a shorter one counts at once. */
+/**
+ * The time between two rounds, in ms. A change of it ends the pause under way, so that a shorter one counts at once.
+ */
 export class Period {
   private endPause: (() => void) | undefined;
 

@@ -11,8 +11,8 @@ const STALLED_FROM_MS = 2 * PERIOD_MS;
 const CATCH_UP_MS = 1_000;
 
 /**
- * Notices when the process did not run for a while: stopped by a signal or a frozen cgroup, or held up in one turn of the event
- * loop. An event that is handled after a stall may have happened at the beginning of the stall.
+ * Notices when the process did not run for a while: stopped by a signal or a frozen cgroup, or held up in one turn of
+ * the event loop. An event that is handled after a stall may have happened at the beginning of the stall.
  */
 export class StallDetector {
   private readonly steadyMs: () => number;

@@ -24,7 +24,8 @@ const MAX_NOTIFY_MS = 10_000;
 export type OnSent = (problem: string | undefined) => void;
 
 /**
- * Sends fields of sd_notify(3). Node has no datagram sockets of the unix kind; systemd's own program has, and it is where systemd is.
+ * Sends fields of sd_notify(3). Node has no datagram sockets of the unix kind; systemd's own program has, and it is
+ * where systemd is.
  */
 export function sendToSystemd(notifySocket: string, fields: readonly string[], onSent: OnSent): void {
   try {

@@ -15,9 +15,9 @@ export interface LockParts {
 }
 
 /**
- * Takes the lock of our state before it returns, and the locks of the runtime before the returned promise resolves. Nothing may be
- * registered until then. The locks are held until closed. Throws, or rejects with, CpusetdError when another process holds one, HostError
- * when a lock can't be taken.
+ * Takes the lock of our state before it returns, and the locks of the runtime before the returned promise resolves.
+ * Nothing may be registered until then. The locks are held until closed. Throws, or rejects with, CpusetdError when
+ * another process holds one, HostError when a lock can't be taken.
  */
 export function takeLocks({ config, lockPath, log, onClose }: LockParts): Promise<void> {
   const ours = socketsOfOurs(config);
@@ -79,8 +79,8 @@ function checkDistinct(sockets: readonly NamedSocket[]): void {
 }
 
 /**
- * A user who may write to the folder of a socket can replace the socket. The folder may be shared, as with the kubelet, so it is
- * reported and not changed.
+ * A user who may write to the folder of a socket can replace the socket. The folder may be shared, as with the kubelet,
+ * so it is reported and not changed.
  */
 function findOpenFolder({ key, path }: NamedSocket): string[] {
   const folder = dirname(path);

@@ -13,14 +13,16 @@ export interface WatchdogParts {
   readonly steadyMs?: () => number;
 }
 
-/** The limit is longer than that of `RoundWatch` in every period: health and log name the reason before systemd acts. */
+/**
+ * The limit is longer than that of `RoundWatch` in every period: health and log name the reason before systemd acts.
+ */
 const PERIODS = 4;
 /** A message costs a process, so not every round sends one. */
 const PER_LIMIT = 6;
 
 /**
- * systemd's watchdog, fed by rounds that end and by nothing else: it restarts a cpusetd whose rounds hang, whatever else of it still works.
- * With a longer period than the unit allows for, the limit is made longer.
+ * systemd's watchdog, fed by rounds that end and by nothing else: it restarts a cpusetd whose rounds hang, whatever
+ * else of it still works. With a longer period than the unit allows for, the limit is made longer.
  */
 export class Watchdog {
   private readonly steadyMs: () => number;

@@ -10,8 +10,8 @@ export interface FollowedLabelsParts {
 }
 
 /**
- * The labels of our Node, which decide on groups of the config file. They come from the API server, and are remembered for a start without it. While no
- * group asks for labels nothing is remembered.
+ * The labels of our Node, which decide on groups of the config file. They come from the API server, and are remembered
+ * for a start without it. While no group asks for labels nothing is remembered.
  */
 export class FollowedLabels {
   /** Called when labels have changed that the options may depend on. */

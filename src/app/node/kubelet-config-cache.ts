@@ -13,8 +13,9 @@ const REMEMBERED = 'kubelet-config.json';
 const MAX_BYTES = 64 * 1024;
 
 /**
- * Reads the kubelet's configuration as far as it is known at the start: from the file, or as the API server passed it on last time.
- * `placeOf`: where the option was set. Throws CpusetdError for a file that can't be used when the reservation depends on it.
+ * Reads the kubelet's configuration as far as it is known at the start: from the file, or as the API server passed it
+ * on last time. `placeOf`: where the option was set. Throws CpusetdError for a file that can't be used when the
+ * reservation depends on it.
  */
 export async function loadKubeletConfig(
   config: Config,
@@ -54,7 +55,10 @@ async function readConfigFile(path: string): Promise<KubeletConfig> {
   return found;
 }
 
-/** Keeps the configuration for the next start, which may come before the API server. A failure is logged: it is asked for again then. */
+/**
+ * Keeps the configuration for the next start, which may come before the API server. A failure is logged: it is asked
+ * for again then.
+ */
 export function rememberKubeletConfig({ stateDir }: Config, found: KubeletConfig, log: Logger): void {
   try {
     replaceDurably(nodeFsOps, join(stateDir, REMEMBERED), Buffer.from(`${JSON.stringify(found)}\n`));

@@ -29,15 +29,19 @@ export class KubeletCpuManagerWatch {
   }
 
   /**
-   * True when the kubelet's file or its configuration says static: schedulers must know that the kubelet gives out CPUs. A kubelet with the
-   * policy none ends at its start beside a file that says static, so such a file is a leftover only where no kubelet runs. A false yes costs
-   * a scheduler's advice; a false no would make it choose CPUs that the kubelet gives out.
+   * True when the kubelet's file or its configuration says static: schedulers must know that the kubelet gives out
+   * CPUs. A kubelet with the policy none ends at its start beside a file that says static, so such a file is a leftover
+   * only where no kubelet runs. A false yes costs a scheduler's advice; a false no would make it choose CPUs that the
+   * kubelet gives out.
    */
   get isStatic(): boolean {
     return this.fileIsStatic || this.configSays !== undefined;
   }
 
-  /** Reads the file; an alarm is raised as long as it says static, or can't be understood. Never throws, and takes bounded time. */
+  /**
+   * Reads the file; an alarm is raised as long as it says static, or can't be understood. Never throws, and takes
+   * bounded time.
+   */
   look(): void {
     const read = readBounded(this.path, MAX_KUBELET_STATE_BYTES);
     const found = read.ok ? read.text : read.kind === 'missing' ? undefined : read;

@@ -56,7 +56,10 @@ export class Kubelet {
     });
   }
 
-  /** Options or the machine have changed: a reservation that could not be taken over may fit now, and the alarm says how both differ. */
+  /**
+   * Options or the machine have changed: a reservation that could not be taken over may fit now, and the alarm says how
+   * both differ.
+   */
   adoptAgain(): void {
     const { context, transactor, given, rules } = this.parts;
     const { model, alarms, log } = context;
@@ -65,8 +68,8 @@ export class Kubelet {
 }
 
 /**
- * The options with the kubelet's reservation where there is none of our own. While it is not known one CPU is kept for the
- * system: pinning does not wait for the API server.
+ * The options with the kubelet's reservation where there is none of our own. While it is not known one CPU is kept for
+ * the system: pinning does not wait for the API server.
  */
 export function withReservation(config: Config, kubelet: KubeletConfig | undefined): ConfigInForce {
   if (hasReservation(config) || config.kubeletConfig === undefined) return config;
@@ -105,8 +108,8 @@ function compareReservation({ reserved }: Settings, kubelet: KubeletConfig): str
 }
 
 /**
- * Takes over the kubelet's reservation, or raises an alarm that says how it differs from our own. A reservation that this machine
- * can't have is an alarm too; throws for a fault of our own.
+ * Takes over the kubelet's reservation, or raises an alarm that says how it differs from our own. A reservation that
+ * this machine can't have is an alarm too; throws for a fault of our own.
  */
 export function adoptReservation(parts: {
   readonly given: Config;

@@ -29,14 +29,15 @@ export interface MachineWatchParts {
 const UNREAD_MS = 10_000;
 
 /**
- * Follows the CPUs that this node may use: those that are online, and that the cgroups of its pods have. A CPU that left is taken out of the pool and
- * of every promise at once. A CPU that is back is given to the container that it is assigned to, else to the pool. Assignments do not change: they say
- * whose it is. While the cgroups can't be read the last that was read counts.
+ * Follows the CPUs that this node may use: those that are online, and that the cgroups of its pods have. A CPU that
+ * left is taken out of the pool and of every promise at once. A CPU that is back is given to the container that it is
+ * assigned to, else to the pool. Assignments do not change: they say whose it is. While the cgroups can't be read the
+ * last that was read counts.
  */
 export class MachineWatch {
   /**
-   * CPUs that came back at the last check, if that saw a change: the kernel names a CPU online before its caches are described
-   * and before cpusets can have it, so one more check is due.
+   * CPUs that came back at the last check, if that saw a change: the kernel names a CPU online before its caches are
+   * described and before cpusets can have it, so one more check is due.
    */
   private unsettled: CpuSet | undefined;
   /** True after the bound was read once. */
@@ -53,8 +54,8 @@ export class MachineWatch {
   }
 
   /**
-   * Compares with the kernel, which costs some small files. Returns whether there is something new to be seen in cgroups.
-   * Throws when sysfs can't be read; then everything stays as it is, and the next look tries again.
+   * Compares with the kernel, which costs some small files. Returns whether there is something new to be seen in
+   * cgroups. Throws when sysfs can't be read; then everything stays as it is, and the next look tries again.
    */
   check(): boolean {
     const { model, config, cgroups } = this.parts.context;
@@ -98,7 +99,8 @@ export class MachineWatch {
     const before = model.topology;
     const machine = readTopology({ sysfsRoot: config.sysfsRoot });
     const cameOnline = machine.online.minus(machineOf(before).online);
-    // cgroup version 1 takes a CPU that goes offline out of every cpuset, and never gives it back: pods can have it only after that.
+    // cgroup version 1 takes a CPU that goes offline out of every cpuset, and never gives it back: pods can have it
+    // only after that.
     cgroups.returned.noteOffline(machineOf(before).online.minus(machine.online).union(cameOnline));
     cgroups.returned.giveBack(machine.online);
     const topology = confineTopology(machine, this.readBound(machine.online));
@@ -123,7 +125,10 @@ export class MachineWatch {
     return hasChanged ? returned.union(cameOnline) : undefined;
   }
 
-  /** Returns the bound as it is. Where a cgroup can't be read, its part of the last one counts, and what the others lack too. */
+  /**
+   * Returns the bound as it is. Where a cgroup can't be read, its part of the last one counts, and what the others lack
+   * too.
+   */
   private readBound(online: CpuSet): CpuBound | undefined {
     const { context, kubelet, nowMs = () => performance.now() } = this.parts;
     const { model, cgroups } = context;

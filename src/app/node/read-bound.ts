@@ -10,8 +10,8 @@ type ParentOfPod = Pick<PodInfo, 'cgroupParent' | 'uid'>;
 const ANYWHERE: Kubepods = { root: '/', burstable: '/', besteffort: '/' };
 
 /**
- * The cgroups that hold Kubernetes' pods: those that its pods are in, and before there are any, those that the kubelet's configuration names. Without
- * it the usual ones of both drivers.
+ * The cgroups that hold Kubernetes' pods: those that its pods are in, and before there are any, those that the
+ * kubelet's configuration names. Without it the usual ones of both drivers.
  */
 export function listKubepods(pods: Iterable<ParentOfPod>, kubelet: KubeletCgroups = {}): readonly Kubepods[] {
   const known = new Map<string, Kubepods>();
@@ -30,7 +30,9 @@ export type JudgedBound =
   /** `bound`: of the cgroups that could be read all the same. */
   | { readonly ok: false; readonly because: string; readonly bound: CpuBound | undefined };
 
-/** Reads the CPUs that pods in each of these cgroups can have. One that can't be read is reported, and hides no other. */
+/**
+ * Reads the CPUs that pods in each of these cgroups can have. One that can't be read is reported, and hides no other.
+ */
 export function readBoundOf(
   cgroups: Pick<Cgroups, 'readBound'>,
   kubepods: readonly Kubepods[],
@@ -49,7 +51,10 @@ export function readBoundOf(
   return because === undefined ? { ok: true, bound } : { ok: false, because, bound };
 }
 
-/** A bound without an online CPU, also together with the others, is wrong or about to change: processes run in these cgroups. */
+/**
+ * A bound without an online CPU, also together with the others, is wrong or about to change: processes run in these
+ * cgroups.
+ */
 function findProblem({ cgroup, cpus }: CpuBound, online: CpuSet, others: CpuBound | undefined): string | undefined {
   if (!online.overlaps(cpus))
     return `the cgroup ${cgroup} has ${cpus.isEmpty ? 'no CPUs' : `CPUs ${cpus.toString()} only`}, and none of them is online`;

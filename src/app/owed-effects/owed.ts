@@ -27,8 +27,7 @@ export const OWED = {
   interrupts: kind({
     file: 'irq-affinities.json',
     format: irqAffinitiesFormat,
-    without:
-      'interrupts got back what the kernel gives to new ones, where it was clear that cpusetd had moved them',
+    without: 'interrupts got back what the kernel gives to new ones, where it was clear that cpusetd had moved them',
   }),
   qosActions: kind({
     file: 'qos-actions.json',

@@ -1,6 +1,6 @@
 /**
- * Undoes at the end of the daemon, in `ms` at most: what hangs delays nothing. The signal is aborted when the time is over. Returns the reason
- * for which something is left, which the next start undoes; undefined = nothing is.
+ * Undoes at the end of the daemon, in `ms` at most: what hangs delays nothing. The signal is aborted when the time is
+ * over. Returns the reason for which something is left, which the next start undoes; undefined = nothing is.
  */
 export async function undoWithin(
   ms: number,

@@ -31,7 +31,9 @@ export class DriftDiagnosis {
     this.updatedAtMs.set(containerId, nowMs);
   }
 
-  /** `nowMs` is of the clock that updates are noted by; `repairs`: how often the promise was repaired shortly before. */
+  /**
+   * `nowMs` is of the clock that updates are noted by; `repairs`: how often the promise was repaired shortly before.
+   */
   diagnose(
     container: Container,
     { seen, repairs, nowMs }: { seen: Seen; repairs: number; nowMs: number },

@@ -9,7 +9,10 @@ export interface DriftWatchParts {
   readonly reconciler: Pick<Reconciler, 'check' | 'willReadBack' | 'noteWritten'>;
 }
 
-/** Maximum number of cpusets that are compared, or begun to be watched, in one turn of the event loop: inotify reports our own writes too, and a pool is written all at once. */
+/**
+ * Maximum number of cpusets that are compared, or begun to be watched, in one turn of the event loop: inotify reports
+ * our own writes too, and a pool is written all at once.
+ */
 const AT_ONCE = 64;
 
 interface Missed {
@@ -21,8 +24,9 @@ interface Missed {
 const FAULT: Missed = { isLimit: false, because: 'a fault of cpusetd, of which its log says more' };
 
 /**
- * Notices within milliseconds that another process wrote the cpuset of a running container. inotify does not report the kernel's own
- * changes, nor writes of a cpuset that can't be watched: rounds find those. A cpuset that can't be watched is an alarm, and tried again.
+ * Notices within milliseconds that another process wrote the cpuset of a running container. inotify does not report the
+ * kernel's own changes, nor writes of a cpuset that can't be watched: rounds find those. A cpuset that can't be watched
+ * is an alarm, and tried again.
  */
 export class DriftWatch {
   private readonly watch: CpusetWatch;
@@ -62,8 +66,8 @@ export class DriftWatch {
   }
 
   /**
-   * Watches exactly the containers that run with a promise; call it after every change. `containerIds`: the containers that
-   * have changed, the only ones that are checked; undefined = all.
+   * Watches exactly the containers that run with a promise; call it after every change. `containerIds`: the containers
+   * that have changed, the only ones that are checked; undefined = all.
    */
   follow(containerIds?: Iterable<string>): void {
     if (this.closed) return;
@@ -92,7 +96,10 @@ export class DriftWatch {
     this.forget(id, dir);
   }
 
-  /** Tries again to watch the cpusets that could not be watched, or not be found. Called in every round, so that a raised limit helps without a restart. */
+  /**
+   * Tries again to watch the cpusets that could not be watched, or not be found. Called in every round, so that a
+   * raised limit helps without a restart.
+   */
   tryAgain(): void {
     for (const id of this.unwatched.keys()) this.waiting.add(id);
     for (const id of this.absent) this.followOne(id);
@@ -104,7 +111,10 @@ export class DriftWatch {
     this.watch.close();
   }
 
-  /** Begins some watches at once and the others in later turns of the event loop; none when the kernel has no watch left. */
+  /**
+   * Begins some watches at once and the others in later turns of the event loop; none when the kernel has no watch
+   * left.
+   */
   private addSome(): void {
     if (this.closed || this.addingScheduled) return;
     let left = AT_ONCE;

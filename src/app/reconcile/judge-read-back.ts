@@ -10,7 +10,10 @@ export interface ReadBackVerdict {
   readonly isUnapplied: boolean;
 }
 
-/** Judges a container that was read back. Undefined when a verdict is not enough: the model or the cgroup has to change. Pure. */
+/**
+ * Judges a container that was read back. Undefined when a verdict is not enough: the model or the cgroup has to change.
+ * Pure.
+ */
 export function judgeReadBack(
   view: NodeView,
   container: Container,
@@ -32,8 +35,8 @@ export function judgeReadBack(
 }
 
 /**
- * The result of a repair. `unreadable`: not known yet. `refused`: the write failed. `undone`: the write succeeded, and another writer
- * changed the value again. `gone`: there is nothing left to repair.
+ * The result of a repair. `unreadable`: not known yet. `refused`: the write failed. `undone`: the write succeeded, and
+ * another writer changed the value again. `gone`: there is nothing left to repair.
  */
 export type RepairResult = 'ok' | 'unreadable' | 'refused' | 'undone' | 'gone';
 

@@ -8,7 +8,10 @@ export class ListingLog {
 
   constructor(private readonly parts: { readonly log: Logger; readonly signal: AbortSignal }) {}
 
-  /** Logs an error of the runtime or of the connection, with the remedy. Throws any other error: it is a fault of our own. */
+  /**
+   * Logs an error of the runtime or of the connection, with the remedy. Throws any other error: it is a fault of our
+   * own.
+   */
   failed(error: unknown): void {
     const { log, signal } = this.parts;
     if (!(error instanceof CpusetdError)) throw error;

@@ -19,14 +19,19 @@ export interface ReadBackQueueParts {
 
 /** Containers that are read between two looks at the clock. */
 export const AT_ONCE = 16;
-/** Maximum time of reading in one turn of the event loop; one container takes some microseconds, its repair one more. */
+/**
+ * Maximum time of reading in one turn of the event loop; one container takes some microseconds, its repair one more.
+ */
 export const TURN_MS = 5;
-/** Delay of containers that can wait: to read a hundred of them makes the creation that moved them take milliseconds longer. */
+/**
+ * Delay of containers that can wait: to read a hundred of them makes the creation that moved them take milliseconds
+ * longer.
+ */
 const GIVE_WAY_MS = 100;
 
 /**
- * Containers to read back as soon as possible without delaying the runtime: for some milliseconds at once, then for as long in each
- * turn of the event loop. A container that was added twice is read once, after the second time.
+ * Containers to read back as soon as possible without delaying the runtime: for some milliseconds at once, then for as
+ * long in each turn of the event loop. A container that was added twice is read once, after the second time.
  */
 export class ReadBackQueue {
   /** By container id: true when it is read in any case. */

@@ -16,8 +16,8 @@ export interface ReconcilerParts extends SweepParts {
 }
 
 /**
- * Compares the promises with what the kernel and the runtime have, and repairs what differs: in rounds, after changes, and when a repair is
- * due. An exception in one part of a round ends nothing else.
+ * Compares the promises with what the kernel and the runtime have, and repairs what differs: in rounds, after changes,
+ * and when a repair is due. An exception in one part of a round ends nothing else.
  */
 export class Reconciler {
   private readonly sweep: Sweep;
@@ -67,8 +67,8 @@ export class Reconciler {
   }
 
   /**
-   * Checks all containers, then all pause containers: some at once, and the others in later turns of the event loop. A container that
-   * is made meanwhile is checked when it starts.
+   * Checks all containers, then all pause containers: some at once, and the others in later turns of the event loop. A
+   * container that is made meanwhile is checked when it starts.
    */
   async checkAll({ sample = false } = {}): Promise<void> {
     const { model } = this.context;
@@ -80,8 +80,8 @@ export class Reconciler {
   }
 
   /**
-   * Reads containers back, soon and in turns: those whose last verdict is out of date; `always`: the others too. `canWait`: not before the
-   * containers that the runtime is making.
+   * Reads containers back, soon and in turns: those whose last verdict is out of date; `always`: the others too.
+   * `canWait`: not before the containers that the runtime is making.
    */
   readBack(
     containerIds: Iterable<string> = this.context.model.allContainers.keys(),

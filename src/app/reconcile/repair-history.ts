@@ -1,7 +1,10 @@
 import type { Container, CpuPromise } from '../../core/model/container';
 import { decideRepair, type RepairRecord, type RepairDecision } from '../../core/verdict/repair-backoff';
 
-/** Remembers the repairs of each container, so that a container that other writers change again and again is repaired less often. */
+/**
+ * Remembers the repairs of each container, so that a container that other writers change again and again is repaired
+ * less often.
+ */
 export class RepairHistory {
   private readonly histories = new Map<string, RepairRecord>();
   private readonly dueAtMs = new Map<string, number>();

@@ -7,8 +7,8 @@ import type { DaemonContext } from '../context';
 import type { VerdictStore } from '../status/verdict-store';
 
 /**
- * Raises one alarm for the containers that do not have what their requests brought, and one for those that are left alone and may run on CPUs that
- * others own, or of which this stays unknown. Each names the first of them.
+ * Raises one alarm for the containers that do not have what their requests brought, and one for those that are left
+ * alone and may run on CPUs that others own, or of which this stays unknown. Each names the first of them.
  */
 export function updateRequestAlarms(
   { model, alarms }: Pick<DaemonContext, 'model' | 'alarms'>,

@@ -17,8 +17,8 @@ const LEAST_MS = 30_000;
 const CHECKS = 6;
 
 /**
- * Notices from outside that rounds have stopped ending: then the health of the daemon as a whole is NOT_SERVING, with an alarm,
- * until one ends. Time in which this process did not run does not count, since no round had its turn in it.
+ * Notices from outside that rounds have stopped ending: then the health of the daemon as a whole is NOT_SERVING, with
+ * an alarm, until one ends. Time in which this process did not run does not count, since no round had its turn in it.
  */
 export class RoundWatch {
   private limitMs = 0;

@@ -12,7 +12,10 @@ export interface ListedRuntime {
   readonly resynchronize: (containerIds: readonly string[]) => void;
 }
 
-/** A creation that takes longer is stale. The kubelet gives up after two minutes, and no runtime takes nearly as long as this. */
+/**
+ * A creation that takes longer is stale. The kubelet gives up after two minutes, and no runtime takes nearly as long as
+ * this.
+ */
 const STALE_MS = 10 * 60_000;
 
 /** Finds creations whose end was never reported: the answer to one was lost, or the runtime forgot it. */

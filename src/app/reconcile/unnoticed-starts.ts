@@ -6,8 +6,8 @@ import type { Transactor } from '../transaction/transactor';
 const BECAUSE = 'a process is in its cgroup, or may be, and the runtime has not reported its start';
 
 /**
- * Finds containers that run although the event of their start was lost. A container is judged from its start on, so without it none of them would
- * ever be checked. The kernel shows it, whatever the runtime does.
+ * Finds containers that run although the event of their start was lost. A container is judged from its start on, so
+ * without it none of them would ever be checked. The kernel shows it, whatever the runtime does.
  */
 export class UnnoticedStarts {
   /** Containers that had not started in the look before: an event may take a moment. */

@@ -21,8 +21,9 @@ export interface ConfigFileWatchParts {
 }
 
 /**
- * Notices that a file has another text. It watches the directory, so that the file may be replaced, or be a link to where another file is, as in a
- * mounted ConfigMap. What is written in several steps is taken when it has settled. A failing watch is made again at the next poll.
+ * Notices that a file has another text. It watches the directory, so that the file may be replaced, or be a link to
+ * where another file is, as in a mounted ConfigMap. What is written in several steps is taken when it has settled. A
+ * failing watch is made again at the next poll.
  */
 export class ConfigFileWatch {
   private known: string | undefined;

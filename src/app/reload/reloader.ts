@@ -21,11 +21,12 @@ export interface ReloaderParts {
 const RESERVING: readonly string[] = [nameOf('reservedCpus'), nameOf('reservedCpuCount')];
 
 /**
- * Takes over changed options while the daemon runs. A file with a fault changes nothing and is an alarm. Of a good one the options that can be changed
- * live are taken over in one transaction, like every other change of the node; those that need a restart are reported. Nothing that runs moves: new
- * rules are for new containers, as after a restart.
+ * Takes over changed options while the daemon runs. A file with a fault changes nothing and is an alarm. Of a good one
+ * the options that can be changed live are taken over in one transaction, like every other change of the node; those
+ * that need a restart are reported. Nothing that runs moves: new rules are for new containers, as after a restart.
  *
- * `qos-actions: off` is the kill switch. It is taken first and alone, so that no other option of the file holds it back.
+ * `qos-actions: off` is the kill switch. It is taken first and alone, so that no other option of the file holds it
+ * back.
  */
 export class Reloader {
   private running: Promise<void> | undefined;

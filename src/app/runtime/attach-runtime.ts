@@ -20,10 +20,7 @@ export async function attachRuntime(given: Omit<AttachmentParts, 'pauses'>): Pro
     attachment,
     ...(client.isOn && { list: () => client.list(context.signal) }),
     resynchronize: (containerIds) => {
-      context.log.warn(
-        { containerIds },
-        'the runtime has containers that it did not report; asking for all of them',
-      );
+      context.log.warn({ containerIds }, 'the runtime has containers that it did not report; asking for all of them');
       attachment.resynchronize();
     },
   };

@@ -7,7 +7,9 @@ import type { RuntimeClient } from './runtime-client';
 
 /** The connection over which the runtime reports its containers and gets their CPUs: NRI or the CRI proxy. */
 export interface Attachment {
-  /** Serves the runtime until the signal is aborted and no more calls reach us. Rejects when it can't work. Called once. */
+  /**
+   * Serves the runtime until the signal is aborted and no more calls reach us. Rejects when it can't work. Called once.
+   */
   run(signal: AbortSignal): Promise<void>;
   /** Makes the runtime describe all its containers anew. */
   resynchronize(): void;

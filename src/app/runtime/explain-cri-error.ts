@@ -1,9 +1,9 @@
 import { CpusetdError } from '../../core/errors';
 
 /**
- * Returns the reason why the runtime could not be asked over CRI, with the remedy, as one text for the operator. Cases with different
- * remedies have different texts: a missing socket may be a wrong path, a runtime that hangs is not. The same case always has the same
- * text, so that it is logged once.
+ * Returns the reason why the runtime could not be asked over CRI, with the remedy, as one text for the operator. Cases
+ * with different remedies have different texts: a missing socket may be a wrong path, a runtime that hangs is not. The
+ * same case always has the same text, so that it is logged once.
  */
 export function explainCriError(endpoint: string, error: CpusetdError): string {
   const { code, message } = error;

@@ -85,7 +85,10 @@ export class NriAttachment implements Attachment {
   }
 }
 
-/** The reason why this runtime lets a request pass that it gets no answer to, against its configuration; undefined when it may not. */
+/**
+ * The reason why this runtime lets a request pass that it gets no answer to, against its configuration; undefined when
+ * it may not.
+ */
 function explainAllowed({ name, version, nriVersion }: RuntimeInfo): string | undefined {
   if (actsOnFailurePolicy(nriVersion) !== false) return undefined;
   const nri = nriVersion === undefined ? 'an NRI before 0.12' : `NRI ${nriVersion}`;

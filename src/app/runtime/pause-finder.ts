@@ -12,7 +12,9 @@ export interface PauseFinderParts {
   readonly cgroups: Pick<ContainerCgroups, 'files' | 'finder' | 'canWrite'>;
   /** Brings the pause containers that were found into the model. */
   readonly report: (pauses: readonly FoundPause[]) => void;
-  /** Asks the runtime for the pause container of a sandbox whose events do not name it; absent = there is no way to ask. */
+  /**
+   * Asks the runtime for the pause container of a sandbox whose events do not name it; absent = there is no way to ask.
+   */
   readonly ask?: (sandboxId: string) => Promise<PauseInfo | undefined>;
   readonly faults: Faults;
   readonly signal: AbortSignal;
@@ -35,9 +37,10 @@ interface Waiting {
 }
 
 /**
- * Finds the pause containers of sandboxes, and makes sure that they are nothing else: with Kata or gVisor the cgroup of the
- * sandbox has the virtual machine or the kernel in which the containers run, and a move of it moves them too. A cgroup with one
- * process of one thread is a pause container, and one in which runc is about to start it; any other stays where it is.
+ * Finds the pause containers of sandboxes, and makes sure that they are nothing else: with Kata or gVisor the cgroup of
+ * the sandbox has the virtual machine or the kernel in which the containers run, and a move of it moves them too. A
+ * cgroup with one process of one thread is a pause container, and one in which runc is about to start it; any other
+ * stays where it is.
  */
 export class PauseFinder {
   private readonly waiting = new Map<string, Waiting>();
@@ -49,7 +52,9 @@ export class PauseFinder {
     this.timer = new EarliestTimer(() => faults.contain('looking for pause containers', () => this.takeTurn()), signal);
   }
 
-  /** The event, and what is found for it: handled together they move the pause container of a new pod before the answer. */
+  /**
+   * The event, and what is found for it: handled together they move the pause container of a new pod before the answer.
+   */
   withPause(event: RuntimeEvent): readonly RuntimeEvent[] {
     if (event.kind !== 'pod-started' || !event.pod.pause) return [event];
     const { sandboxId, pause } = event.pod;
@@ -161,7 +166,9 @@ function inspect({ cgroups: { files, finder, canWrite } }: PauseFinderParts, id:
     : stays('its cgroup holds more than a pause process, such as a virtual machine', { found, isFinal: false });
 }
 
-/** One process that is all here, and has one thread, unless it is still runc that is about to become the pause process. */
+/**
+ * One process that is all here, and has one thread, unless it is still runc that is about to become the pause process.
+ */
 function isPause(threads: readonly ThreadInfo[]): boolean {
   const { pid } = threads[0]!;
   const isWhole = threads.some(({ tid }) => tid === pid) && threads.every((thread) => thread.pid === pid);

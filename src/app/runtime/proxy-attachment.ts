@@ -10,8 +10,9 @@ import { RuntimeSynchronizer } from './runtime-synchronizer';
 export const DRAIN_TIMEOUT_MS = 20_000;
 
 /**
- * Stands between kubelet and runtime. It listens only when the model has all containers that run, and decides nothing while it
- * does not know them: containers start through us or not at all, so none starts unseen. NRI mode never loads this module.
+ * Stands between kubelet and runtime. It listens only when the model has all containers that run, and decides nothing
+ * while it does not know them: containers start through us or not at all, so none starts unseen. NRI mode never loads
+ * this module.
  */
 export class ProxyAttachment implements Attachment {
   private readonly synchronizer: RuntimeSynchronizer;

@@ -40,8 +40,8 @@ export interface ScheduleState {
 }
 
 /**
- * Decides which record is written next, and when. Containers that only the runtime can move come first; other records wait until the runtime
- * is quiet. Has no clock and no timer: times are parameters, of one monotonic clock.
+ * Decides which record is written next, and when. Containers that only the runtime can move come first; other records
+ * wait until the runtime is quiet. Has no clock and no timer: times are parameters, of one monotonic clock.
  */
 export class RecordSchedule {
   /** Containers that only the runtime can move. */
@@ -77,7 +77,10 @@ export class RecordSchedule {
     (isInKernel(container) ? this.behind : this.urgent).add(container.id);
   }
 
-  /** Takes out the record to write next. Undefined when there is none, or when the end of an update in flight has to come first. */
+  /**
+   * Takes out the record to write next. Undefined when there is none, or when the end of an update in flight has to
+   * come first.
+   */
   takeNext(state: ScheduleState): NextRecord | undefined {
     const [urgent] = this.urgent;
     if (urgent !== undefined) {

@@ -1,8 +1,8 @@
 import { hasCgroup, samePromise, type Container } from '../../core/model/container';
 
 /**
- * True when the runtime's record of the container does not say what is promised. False while the container is being started: an update that
- * arrives then is lost. It is checked again when it runs.
+ * True when the runtime's record of the container does not say what is promised. False while the container is being
+ * started: an update that arrives then is lost. It is checked again when it runs.
  */
 export function needsRecord(container: Container | undefined): container is Container {
   if (!container?.promise) return false;

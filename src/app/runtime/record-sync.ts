@@ -6,18 +6,21 @@ import { needsRecord } from './record-state';
 import { RecordWriter, type RecordWriterParts } from './record-writer';
 
 export interface RecordSyncParts extends RecordWriterParts {
-  /** True while a call about the container is under way in which an update would be lost. The update is sent afterwards. */
+  /**
+   * True while a call about the container is under way in which an update would be lost. The update is sent afterwards.
+   */
   readonly isBusy?: (containerId: string) => boolean;
   /** The runtime is making a sandbox or a container that the model does not show yet. */
   readonly isMaking?: () => boolean;
 }
 
 /**
- * Lets the runtime's own record follow the promises, in the background: so that the next update that passes through
- * the runtime, and systemd, find the same cpuset that the kernel has.
+ * Lets the runtime's own record follow the promises, in the background: so that the next update that passes through the
+ * runtime, and systemd, find the same cpuset that the kernel has.
  *
- * Always writes the latest promise. Where the kernel has it already, the record gives way to the containers that the runtime makes: each
- * update takes the runtime some 10 ms. A caller waits only where the runtime is the one way to move a container (`flush`).
+ * Always writes the latest promise. Where the kernel has it already, the record gives way to the containers that the
+ * runtime makes: each update takes the runtime some 10 ms. A caller waits only where the runtime is the one way to move
+ * a container (`flush`).
  */
 export class RecordSync {
   private readonly queue = new RecordSchedule();

@@ -10,7 +10,9 @@ import { isApplied } from './record-state';
 export interface RecordWriterParts {
   readonly model: NodeView;
   readonly transactor: Pick<Transactor, 'record'>;
-  /** Writes a container's cpuset into the runtime's record (CRI UpdateContainerResources). Rejects when it could not. */
+  /**
+   * Writes a container's cpuset into the runtime's record (CRI UpdateContainerResources). Rejects when it could not.
+   */
   readonly update: (containerId: string, promise: CpuPromise, signal: AbortSignal) => Promise<void>;
   readonly log: Logger;
   readonly signal: AbortSignal;

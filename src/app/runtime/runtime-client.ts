@@ -18,8 +18,8 @@ const UPDATE_TIMEOUT_MS = 10_000;
 const ASK_TIMEOUT_MS = 20_000;
 
 /**
- * The daemon's own calls of the runtime over CRI: complete lists, and records that follow the promises. All of them are made in the
- * background. The client is loaded when it is first needed.
+ * The daemon's own calls of the runtime over CRI: complete lists, and records that follow the promises. All of them are
+ * made in the background. The client is loaded when it is first needed.
  */
 export class RuntimeClient {
   readonly recordSync: RecordSync;

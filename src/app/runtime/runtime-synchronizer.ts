@@ -10,8 +10,9 @@ import type { AttachmentParts } from './attachment';
 import { ReadinessGate } from './readiness-gate';
 
 /**
- * `lost`: no process listens on the runtime's socket. `connecting`: not asked yet, or it could not be asked. `synchronizing`: it is asked for
- * all its containers. `ready`: the model has all of them; a later synchronization does not leave this state.
+ * `lost`: no process listens on the runtime's socket. `connecting`: not asked yet, or it could not be asked.
+ * `synchronizing`: it is asked for all its containers. `ready`: the model has all of them; a later synchronization does
+ * not leave this state.
  */
 type State = 'lost' | 'connecting' | 'synchronizing' | 'ready';
 
@@ -25,7 +26,10 @@ const SHOWN: Readonly<Record<State, ConnectionState>> = {
 /** Maximum time a call waits for a synchronization. */
 const GATE_TIMEOUT_MS = 10_000;
 
-/** Keeps the model complete behind the CRI proxy: asks the runtime over CRI for all that it has, and decides when calls may pass. */
+/**
+ * Keeps the model complete behind the CRI proxy: asks the runtime over CRI for all that it has, and decides when calls
+ * may pass.
+ */
 export class RuntimeSynchronizer {
   /** Resolves after the first synchronization, or the first failure of one. */
   readonly firstContact: Promise<void>;
@@ -49,7 +53,10 @@ export class RuntimeSynchronizer {
     return this.tracker.current;
   }
 
-  /** Resolves with true when the model has all containers, with false when the signal is aborted or a limit of time is over. */
+  /**
+   * Resolves with true when the model has all containers, with false when the signal is aborted or a limit of time is
+   * over.
+   */
   whenReady(signal: AbortSignal): boolean | Promise<boolean> {
     return this.gate.whenOpen({ signal, timeoutMs: GATE_TIMEOUT_MS });
   }
@@ -93,8 +100,8 @@ export class RuntimeSynchronizer {
   }
 
   /**
-   * Runs one synchronization at a time. A caller that arrives during a run waits for the next one: the current run may have listed the
-   * containers before the caller's change.
+   * Runs one synchronization at a time. A caller that arrives during a run waits for the next one: the current run may
+   * have listed the containers before the caller's change.
    */
   synchronize(): Promise<void> {
     this.next ??= this.running.then(() => {

@@ -82,8 +82,8 @@ const pagePart: Part<EndpointNeeds> = {
 const ENDPOINTS = [adminPart, healthPart, metricsPart, pagePart];
 
 /**
- * Opens everything that serves operators, as configured. A TCP address that can't be listened on is an alarm, and tried again. The daemon says
- * that it serves when all were opened.
+ * Opens everything that serves operators, as configured. A TCP address that can't be listened on is an alarm, and tried
+ * again. The daemon says that it serves when all were opened.
  */
 export async function startEndpoints(needs: EndpointNeeds, tasks: Pick<TaskGroup, 'start'>): Promise<void> {
   await openParts(ENDPOINTS, needs, tasks);
@@ -93,8 +93,8 @@ export async function startEndpoints(needs: EndpointNeeds, tasks: Pick<TaskGroup
 }
 
 /**
- * Opens the admin sockets before anything is registered or pinned: a socket that can't be opened ends the start, and later nothing
- * does. Clients that connect before `startEndpoints` wait. Throws CpusetdError.
+ * Opens the admin sockets before anything is registered or pinned: a socket that can't be opened ends the start, and
+ * later nothing does. Clients that connect before `startEndpoints` wait. Throws CpusetdError.
  */
 export async function openListeners(
   { adminSocket, podResourcesSocket }: Config,
@@ -109,7 +109,10 @@ export async function openListeners(
   return { admin, ...(podResourcesSocket !== undefined && { podResources: await listen(podResourcesSocket) }) };
 }
 
-/** The page, with the metrics beside it. At the address of the metrics they are served under any name, as they would be without the page. */
+/**
+ * The page, with the metrics beside it. At the address of the metrics they are served under any name, as they would be
+ * without the page.
+ */
 async function servePage(
   { context: { config, log }, status: { backend, metrics } }: EndpointNeeds,
   address: HostPort,

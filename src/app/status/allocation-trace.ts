@@ -5,8 +5,8 @@ import type { DomainEvent } from '../../core/transition';
 import type { Faults } from '../alarms/faults';
 
 /**
- * Steps by which the CPUs of each living container were chosen, and of those that are planned. Not kept on disk: after a restart only the
- * reason is known.
+ * Steps by which the CPUs of each living container were chosen, and of those that are planned. Not kept on disk: after
+ * a restart only the reason is known.
  */
 export class AllocationTrace {
   private readonly stepsById = new Map<string, readonly AllocationStep[]>();
@@ -17,7 +17,10 @@ export class AllocationTrace {
     private readonly faults: Faults,
   ) {}
 
-  /** Records steps, and forgets those of containers that are gone. It runs after the answer, so that a request does not wait for it. */
+  /**
+   * Records steps, and forgets those of containers that are gone. It runs after the answer, so that a request does not
+   * wait for it.
+   */
   note(events: readonly DomainEvent[]): void {
     for (const event of events) {
       if (!('steps' in event) || !event.steps) continue;

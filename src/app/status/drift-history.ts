@@ -9,7 +9,10 @@ export class DriftHistory {
   private readonly tallies = new Map<string, DriftTally>();
   private changes = 0;
 
-  /** `known`: the containers that there are. Others are forgotten when a new one drifts, so the memory is bounded by those. */
+  /**
+   * `known`: the containers that there are. Others are forgotten when a new one drifts, so the memory is bounded by
+   * those.
+   */
   constructor(private readonly known: () => KnownContainers) {}
 
   /** Goes up with every change. */

@@ -37,7 +37,10 @@ export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContain
   };
 }
 
-/** The decision of the policy now; undefined when it depends on facts that are not kept: the scheduler's choice, or a bound. */
+/**
+ * The decision of the policy now; undefined when it depends on facts that are not kept: the scheduler's choice, or a
+ * bound.
+ */
 function decideNow(view: NodeView, refusal: Refusal): Decision | undefined {
   const { podUid, containerName, policy, requested, podCount, memoryBytes = 0, isBound, asked } = refusal;
   if (requested === 0 || isBound) return undefined;

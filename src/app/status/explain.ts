@@ -26,8 +26,9 @@ export interface Known {
 }
 
 /**
- * The reasons why the containers of a pod, or one of them, have the CPUs that they have, or have none because they were refused. Throws
- * NOT_FOUND, or FAILED_PRECONDITION with the candidates where the name is that of pods in several namespaces.
+ * The reasons why the containers of a pod, or one of them, have the CPUs that they have, or have none because they were
+ * refused. Throws NOT_FOUND, or FAILED_PRECONDITION with the candidates where the name is that of pods in several
+ * namespaces.
  */
 export function explainPod({ status, refused, stepsOf, view }: Known, query: PodQuery): Explanation {
   const { idle } = status;
@@ -81,7 +82,10 @@ const MOST_NAMED = 3;
 
 const nameWithNamespace = ({ namespace, pod }: OfPod): string => `${namespace}/${pod}`;
 
-/** Of several pods of one namespace and name: the uid of the one that runs, or else of the newest. The old one of a replaced pod ends. */
+/**
+ * Of several pods of one namespace and name: the uid of the one that runs, or else of the newest. The old one of a
+ * replaced pod ends.
+ */
 function chooseNewest(candidates: readonly Candidate[], runs: (uid: string) => boolean): string | undefined {
   const [newest] = [...candidates].sort(
     (a, b) =>
@@ -114,8 +118,8 @@ function listPods(entries: readonly OfPod[]): Map<string, string> {
 }
 
 /**
- * A number of CPUs that a new container would ask for: whether they could be given now, and which. Changes nothing. Where the
- * node gives none, it is a container of a pod that chooses a policy, as far as pods may.
+ * A number of CPUs that a new container would ask for: whether they could be given now, and which. Changes nothing.
+ * Where the node gives none, it is a container of a pod that chooses a policy, as far as pods may.
  */
 export function explainCount(view: NodeView, count: number): Explanation {
   const { cpuManagerPolicy, podPolicies = [] } = view.settings;

@@ -29,12 +29,12 @@ interface OpenGap {
 }
 
 /**
- * Tracks the time in which containers could start without cpusetd: from the last heartbeat of the process before, or from the loss of the
- * connection, until the runtime has listed all containers. Containers that are found unpinned then are put right by the same transaction,
- * before its answer.
+ * Tracks the time in which containers could start without cpusetd: from the last heartbeat of the process before, or
+ * from the loss of the connection, until the runtime has listed all containers. Containers that are found unpinned then
+ * are put right by the same transaction, before its answer.
  *
- * A process that was stopped notices the loss when it runs again: its gap begins where it stopped. Setting the clock meanwhile does not
- * change the length of a gap.
+ * A process that was stopped notices the loss when it runs again: its gap begins where it stopped. Setting the clock
+ * meanwhile does not change the length of a gap.
  */
 export class GapTracker {
   private readonly wallMs: () => number;
@@ -64,7 +64,9 @@ export class GapTracker {
     this.open ??= this.since(this.parts.stalledForMs());
   }
 
-  /** Counts the containers that a transaction found unpinned. Those that are found later are no gap's: the log has them. */
+  /**
+   * Counts the containers that a transaction found unpinned. Those that are found later are no gap's: the log has them.
+   */
   note(events: readonly DomainEvent[]): void {
     const { open } = this;
     if (!open) return;

@@ -18,8 +18,8 @@ const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 30_000;
 
 /**
- * Listens, and tries again with growing pauses when that fails: containers are pinned already, and a port that another process has taken
- * must not end that. An alarm lasts until it succeeds. Resolves after the first try.
+ * Listens, and tries again with growing pauses when that fails: containers are pinned already, and a port that another
+ * process has taken must not end that. An alarm lasts until it succeeds. Resolves after the first try.
  *
  * Returns a function that ends the tries, or closes the server.
  */

@@ -45,7 +45,10 @@ export interface NodeStatus {
   showFixedIrqs(read: () => readonly number[]): void;
   /** Status shows this source of pods from now on. */
   showPodSource(source: () => PodSource): void;
-  /** Status shows these from now on; undefined = there is nothing to show. A reader returns the same object while nothing has changed. */
+  /**
+   * Status shows these from now on; undefined = there is nothing to show. A reader returns the same object while
+   * nothing has changed.
+   */
   showUsage(read: () => UsageStatus | undefined): void;
   showQos(read: () => QosStatus | undefined): void;
   showLent(read: () => LentStatus | undefined): void;

@@ -8,8 +8,9 @@ import type { NodeView } from '../../core/model/node-view';
 const NOTHING: Resources = { cpus: CpuSet.empty, memory: [] };
 
 /**
- * Lists CPUs and memory that belong to one container or pod alone. Containers without CPUs of their own are listed with none. A container
- * that has exited is listed as long as its pod keeps its CPUs: clients that count the free CPUs must not count these.
+ * Lists CPUs and memory that belong to one container or pod alone. Containers without CPUs of their own are listed with
+ * none. A container that has exited is listed as long as its pod keeps its CPUs: clients that count the free CPUs must
+ * not count these.
  */
 export function listPodResources(view: NodeView): ExclusiveResources {
   const byPod = new Map<string, { namespace: string; pod: string; own: Map<string, Resources>; shared: CpuSet }>();

@@ -57,9 +57,10 @@ const RETRIES_MS = 30_000;
 const CLOSE_MS = 1_000;
 
 /**
- * Keeps the refusals on disk, in a file of their own and in the background: no answer waits for it and none depends on it. Changes are
- * written together after a while, one write at a time, without a sync: a crash of the machine may cost the last of them, a crash
- * of the process those of the last seconds. A write that fails is logged once, and tried again with the next change.
+ * Keeps the refusals on disk, in a file of their own and in the background: no answer waits for it and none depends on
+ * it. Changes are written together after a while, one write at a time, without a sync: a crash of the machine may cost
+ * the last of them, a crash of the process those of the last seconds. A write that fails is logged once, and tried
+ * again with the next change.
  */
 export class RefusalFile {
   private timer: { readonly dueMs: number; readonly handle: NodeJS.Timeout } | undefined;

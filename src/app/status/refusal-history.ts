@@ -24,14 +24,16 @@ const ENDS = {
 } as const satisfies Record<CpuEvent['kind'], Refusal['asked'] | undefined>;
 
 /**
- * Containers that were refused and not served since, with the reason: one entry for each container of a pod, however often it is tried. An entry
- * goes when the container is made, when another pod has its name, and after a day without a try. It also goes when the API server has the
- * pod no more: of a static pod, of which the API server has a mirror only, when the sandbox is gone as well.
+ * Containers that were refused and not served since, with the reason: one entry for each container of a pod, however
+ * often it is tried. An entry goes when the container is made, when another pod has its name, and after a day without a
+ * try. It also goes when the API server has the pod no more: of a static pod, of which the API server has a mirror
+ * only, when the sandbox is gone as well.
  *
- * The history is bounded, and fair. Beyond the bound, one entry of the namespace that has most goes: the oldest of its pod that has most. Of
- * several such namespaces the one that came last loses. So no namespace pushes others out with many refusals or many pods, and no user with
- * many namespaces. When each namespace has one entry, entries of pods that are gone make room, the latest first; when no pod is gone, a new
- * entry finds no place. So the only entry of a namespace stays as long as its pod lives.
+ * The history is bounded, and fair. Beyond the bound, one entry of the namespace that has most goes: the oldest of its
+ * pod that has most. Of several such namespaces the one that came last loses. So no namespace pushes others out with
+ * many refusals or many pods, and no user with many namespaces. When each namespace has one entry, entries of pods that
+ * are gone make room, the latest first; when no pod is gone, a new entry finds no place. So the only entry of a
+ * namespace stays as long as its pod lives.
  */
 export class RefusalHistory {
   /** By key, in the order of the last time. */
@@ -123,7 +125,10 @@ export class RefusalHistory {
     return [...this.entries.values()].filter((refusal) => this.isOfLastDay(refusal));
   }
 
-  /** Drops the entry of a container that got what it was refused. A change that is granted ends the refusal of a change only. */
+  /**
+   * Drops the entry of a container that got what it was refused. A change that is granted ends the refusal of a change
+   * only.
+   */
   private dropServed(request: Pick<CpuEvent, 'pod' | 'container'>, ends: Refusal['asked'] | undefined): void {
     const key = keyOfRequest(request);
     const asked = this.entries.get(key)?.asked;

@@ -40,9 +40,9 @@ export interface ShownModelParts {
 }
 
 /**
- * The model and the verdicts as status shows them. Nothing is made twice: what has not changed since the last look is the same object
- * as then, lists included, so that an encoder or a comparison can rely on identity. A look without a change in between costs
- * a comparison of two numbers.
+ * The model and the verdicts as status shows them. Nothing is made twice: what has not changed since the last look is
+ * the same object as then, lists included, so that an encoder or a comparison can rely on identity. A look without a
+ * change in between costs a comparison of two numbers.
  */
 export class ShownModel {
   private shownById = new Map<string, ContainerSources & { readonly shown: ContainerStatus }>();
@@ -121,7 +121,10 @@ export class ShownModel {
   }
 }
 
-/** The value of the version, made once for each; one that is the same as before in another version stays the same object. */
+/**
+ * The value of the version, made once for each; one that is the same as before in another version stays the same
+ * object.
+ */
 function remember<T>(version: () => string, make: () => T, isSame?: (a: T, b: T) => boolean): () => T {
   let last: { readonly version: string; readonly value: T } | undefined;
   return () => {

@@ -5,9 +5,9 @@ import type { Faults } from '../alarms/faults';
 type Listener = (change: StatusChange) => void;
 
 /**
- * Sends changes to watchers. It costs nothing without watchers. With watchers, all changes of one turn of the event loop are sent once, and
- * only objects that are not identical with those before are compared. If the status can't be made, the changes are sent with the next touch.
- * A watcher that fails stops no other.
+ * Sends changes to watchers. It costs nothing without watchers. With watchers, all changes of one turn of the event
+ * loop are sent once, and only objects that are not identical with those before are compared. If the status can't be
+ * made, the changes are sent with the next touch. A watcher that fails stops no other.
  */
 export class StatusFeed {
   private readonly listeners = new Set<Listener>();

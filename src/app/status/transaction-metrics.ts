@@ -25,8 +25,8 @@ export class TransactionMetrics {
   }
 
   /**
-   * The kubelet tries a refused creation again and again, and each try is a refusal; the container asked for CPUs once and did not get
-   * them once. `refused`: what is remembered of the refusal.
+   * The kubelet tries a refused creation again and again, and each try is a refusal; the container asked for CPUs once
+   * and did not get them once. `refused`: what is remembered of the refusal.
    */
   count(
     { event, request, answer, moves, timing, isTentative }: Transaction,

@@ -19,7 +19,10 @@ export interface Mover {
 
 /** Writes the file that says a container's CPUs. */
 export interface IdentityWriter {
-  /** Before a container is created. Undefined without `identity`, and when the file can't be written: the container is created without it. */
+  /**
+   * Before a container is created. Undefined without `identity`, and when the file can't be written: the container is
+   * created without it.
+   */
   prepare(
     container: Pick<ContainerInfo, 'sandboxId' | 'name'>,
     identity: CpuIdentity | undefined,
@@ -52,7 +55,10 @@ const LATE: MoveFailure = {
   because: `writing cgroups took ${MOVING_MS / 1000} s, and the runtime waits for the answer: it makes these moves itself`,
 };
 
-/** Carries decisions out in the kernel, after they were saved. Never throws: a fault in one move counts as a failure of that move. */
+/**
+ * Carries decisions out in the kernel, after they were saved. Never throws: a fault in one move counts as a failure of
+ * that move.
+ */
 export class CarryOut {
   constructor(private readonly parts: CarryOutParts) {}
 
@@ -72,7 +78,10 @@ export class CarryOut {
     return mount || identity ? { ...done, answer: { ...answer, ...(mount && { mount }) } } : done;
   }
 
-  /** Cgroups above pods that were found are widened before their containers are moved, those above new pods before their containers are made. */
+  /**
+   * Cgroups above pods that were found are widened before their containers are moved, those above new pods before their
+   * containers are made.
+   */
   private widenPods(request: NodeEvent | undefined): void {
     if (request?.kind === 'pod-started') this.widen(request.pod);
     if (request?.kind === 'synchronize') for (const pod of request.pods) this.widen(pod);
@@ -83,7 +92,10 @@ export class CarryOut {
     aside(log, () => mover.widenPod?.(pod));
   }
 
-  /** Moves that can't be made here, or not in time, are handed to the runtime with the answer, where the answer can carry them. */
+  /**
+   * Moves that can't be made here, or not in time, are handed to the runtime with the answer, where the answer can
+   * carry them.
+   */
   private carryOut({ answer, moves }: Outcome, endMs: number): CarriedOut {
     const { model, log } = this.parts;
     const failed: Move[] = [];
@@ -144,8 +156,8 @@ export function aside(log: Logger, work: () => void): void {
 }
 
 /**
- * The runtime may or may not apply a move that was handed to it, and write its record. Both are forgotten, so that the next move is made
- * in any case and the record is written anew.
+ * The runtime may or may not apply a move that was handed to it, and write its record. Both are forgotten, so that the
+ * next move is made in any case and the record is written anew.
  */
 function forgetWritten({ applied: _applied, runtimeRecord: _recorded, ...container }: Container): Container {
   return container;

@@ -36,8 +36,9 @@ type Listener<K extends Kind> = (event: DaemonEventMap[K]) => void;
 type Listeners = { readonly [K in Kind]: { readonly part: string; readonly listener: Listener<K> }[] };
 
 /**
- * Connects the parts of the daemon that cause something with those that show or report it. Listeners of a kind are called at once, in the
- * order of their registration. A listener that throws is reported to `faults`, and the others are called all the same.
+ * Connects the parts of the daemon that cause something with those that show or report it. Listeners of a kind are
+ * called at once, in the order of their registration. A listener that throws is reported to `faults`, and the others
+ * are called all the same.
  */
 export class DaemonEvents {
   private readonly listeners: Listeners = {

@@ -5,7 +5,10 @@ import type { Move } from '../../core/plan/plan-moves';
 import { answerTo, Draft, handle, planTogether, type LiveCpusets, type Outcome } from '../../core/transition';
 import { logFault } from '../alarms/faults';
 
-/** Events that ask for something: they may be refused. All others report what has happened, and are accepted even when it cannot be saved. */
+/**
+ * Events that ask for something: they may be refused. All others report what has happened, and are accepted even when
+ * it cannot be saved.
+ */
 const MAY_BE_REFUSED: ReadonlySet<NodeEvent['kind']> = new Set([
   'create-container',
   'update-container',
@@ -61,8 +64,9 @@ export class Decider {
   }
 
   /**
-   * Decides where the disk takes nothing: a request for CPUs is refused, since it could not be promised. The problem of the disk is for the
-   * log; the reason goes to the pod's Events too. A fact (a container ended) is kept in memory, and saved with the next change that can be.
+   * Decides where the disk takes nothing: a request for CPUs is refused, since it could not be promised. The problem of
+   * the disk is for the log; the reason goes to the pod's Events too. A fact (a container ended) is kept in memory, and
+   * saved with the next change that can be.
    */
   decideWithoutSaving(job: Job, because: string): Decided {
     const decided = this.decide(job);
@@ -112,7 +116,8 @@ export class Decider {
       return jobs.map((job) => this.decide(job));
     }
     if (moves.length === 0) return decided;
-    // The CPUs that all of them take have to be free when the first is answered: each answer carries what it needs, and more.
+    // The CPUs that all of them take have to be free when the first is answered: each answer carries what it needs, and
+    // more.
     return decided.map((each) => {
       const { draft, outcome } = each;
       if (!draft || outcome.answer.kind === 'refuse') return each;

@@ -6,13 +6,16 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Collects the events of one turn of the loop, so that they share one transaction and its durable write. Keeps their order. */
+/**
+ * Collects the events of one turn of the loop, so that they share one transaction and its durable write. Keeps their
+ * order.
+ */
 export class EventBatcher {
   private waiting: Waiting[] = [];
 
   /**
-   * `handleAll` returns one answer for each event, in their order, and must not throw. When it throws, the state of the events is not
-   * known: all of them are rejected, and none is handed over a second time.
+   * `handleAll` returns one answer for each event, in their order, and must not throw. When it throws, the state of the
+   * events is not known: all of them are rejected, and none is handed over a second time.
    */
   constructor(private readonly handleAll: (events: readonly RuntimeEvent[]) => readonly RuntimeAnswer[]) {}
 

@@ -11,11 +11,11 @@ export interface PendingQueueParts {
 }
 
 /**
- * Serves the containers that lack CPUs where one transaction could not decide on all of them: some in each turn of the event loop, so that
- * the runtime is served in between.
+ * Serves the containers that lack CPUs where one transaction could not decide on all of them: some in each turn of the
+ * event loop, so that the runtime is served in between.
  *
- * Each event that gives CPUs back begins with the first in the queue. A pass that is under way goes on to the end all the same, and another
- * follows it: however often CPUs come back, every container has its turn.
+ * Each event that gives CPUs back begins with the first in the queue. A pass that is under way goes on to the end all
+ * the same, and another follows it: however often CPUs come back, every container has its turn.
  */
 export class PendingQueue {
   /** Containers that had their turn in this pass. */

@@ -14,13 +14,16 @@ export interface PostCommitParts {
   readonly events: DaemonEvents;
   /** Gives CPUs back to the cgroups above a new container, which may have gone offline since the pod was started. */
   readonly widenPod: (pod: PodInfo) => void;
-  /** Watches the new ones of these containers, undefined = of all. It runs before they are read, so that no write in between is missed. */
+  /**
+   * Watches the new ones of these containers, undefined = of all. It runs before they are read, so that no write in
+   * between is missed.
+   */
   readonly watch: (containerIds: readonly string[] | undefined) => void;
   /** Reads containers for the first time after their start. */
   readonly check: (containerIds: readonly string[]) => void;
   /**
-   * Reads back those of these containers whose last verdict is out of date; undefined = of all. `always`: the others too. `canWait`: they had
-   * to move for a container that the runtime is making now.
+   * Reads back those of these containers whose last verdict is out of date; undefined = of all. `always`: the others
+   * too. `canWait`: they had to move for a container that the runtime is making now.
    */
   readonly readBack: (containerIds: readonly string[] | undefined, urgency: Urgency) => void;
   readonly faults: Faults;
@@ -28,8 +31,8 @@ export interface PostCommitParts {
 }
 
 /**
- * Does the work after a transaction that no caller waits for: listeners, watching, reading back. It runs once per turn of the event loop, after
- * the answers were sent. An exception in one part keeps no other part from running.
+ * Does the work after a transaction that no caller waits for: listeners, watching, reading back. It runs once per turn
+ * of the event loop, after the answers were sent. An exception in one part keeps no other part from running.
  */
 export class PostCommit {
   private waiting: Transaction[] = [];

@@ -42,7 +42,10 @@ export class StateSaver {
     return problem;
   }
 
-  /** Saves after a save that failed, also where nothing is left to write: so it is known when the disk takes state again. */
+  /**
+   * Saves after a save that failed, also where nothing is left to write: so it is known when the disk takes state
+   * again.
+   */
   retry(): void {
     if (this.isDiskBehind || this.hasFailed) this.save();
   }

@@ -16,8 +16,8 @@ export interface Transaction {
   readonly moves: readonly Move[];
   readonly failedMoves: readonly Move[];
   /**
-   * Containers whose last verdict may have been given on something else than is true now, those that are gone included; absent:
-   * all of them.
+   * Containers whose last verdict may have been given on something else than is true now, those that are gone included;
+   * absent: all of them.
    */
   readonly outdated?: readonly string[];
   /** For the log and other reports, which are made after the answer. */

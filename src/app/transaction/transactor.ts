@@ -19,8 +19,8 @@ export interface TransactorParts extends StateSaverParts {
 }
 
 /**
- * The one place where the node changes. A transaction runs in one turn of the event loop, so no two changes ever mix, and
- * every answer was on disk and in the kernel first. It has four phases, and an exception in each has one result:
+ * The one place where the node changes. A transaction runs in one turn of the event loop, so no two changes ever mix,
+ * and every answer was on disk and in the kernel first. It has four phases, and an exception in each has one result:
  *
  * 1. decide: nothing of that event remains, and it alone is answered INTERNAL. The others of its batch go on.
  * 2. save: it counts as a save that failed, after which the disk may have either state.
@@ -66,8 +66,9 @@ export class Transactor {
   }
 
   /**
-   * Reports how a request ended after its answer, or without one. The interceptors in front of the transactor refuse here, and say here when
-   * a request that was answered tentatively is done. Changes nothing. So every refusal is reported in one place.
+   * Reports how a request ended after its answer, or without one. The interceptors in front of the transactor refuse
+   * here, and say here when a request that was answered tentatively is done. Changes nothing. So every refusal is
+   * reported in one place.
    */
   conclude({ event, request, answer, problem }: Conclusion): void {
     this.report({
@@ -81,7 +82,10 @@ export class Transactor {
     });
   }
 
-  /** A change of our own making: reconciliation, hotplug, new settings. Throws what `work` throws; then nothing has changed. */
+  /**
+   * A change of our own making: reconciliation, hotplug, new settings. Throws what `work` throws; then nothing has
+   * changed.
+   */
   change(work: (draft: Draft) => readonly Move[]): void {
     const { decided } = this.run([
       { kind: 'internal', mayBeRefused: false, work: (draft) => ({ answer: { kind: 'ok' }, moves: work(draft) }) },
@@ -90,8 +94,8 @@ export class Transactor {
   }
 
   /**
-   * Takes in a fact about what the runtime has applied. It changes no promise, so nothing is saved, moved or reported. Throws what `work`
-   * throws; then nothing has changed.
+   * Takes in a fact about what the runtime has applied. It changes no promise, so nothing is saved, moved or reported.
+   * Throws what `work` throws; then nothing has changed.
    */
   record(work: (draft: Draft) => void): void {
     const draft = new Draft(this.parts.model, this.parts.now());

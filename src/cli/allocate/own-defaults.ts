@@ -5,8 +5,9 @@ import type { BatchDefaults } from './answer-line';
 import type { DefaultsOptions } from './read-defaults';
 
 /**
- * The options and the reservation of this node's cpusetd, for its own machine, where the command line has neither. Tells on standard error where
- * they are from. Nothing where the node has no configuration file. Throws UsageError for a faulty file.
+ * The options and the reservation of this node's cpusetd, for its own machine, where the command line has neither.
+ * Tells on standard error where they are from. Nothing where the node has no configuration file. Throws UsageError for
+ * a faulty file.
  */
 export async function readOwnDefaults(
   given: DefaultsOptions,

@@ -31,7 +31,9 @@ const sequenceLine = z.object({
   ),
 });
 
-/** Fields of answers, and of recorded answers of a kubelet: with them a line can be asked as it is. They are not read. */
+/**
+ * Fields of answers, and of recorded answers of a kubelet: with them a line can be asked as it is. They are not read.
+ */
 const answerFields = [
   ...['result', 'error', 'because', 'freed', 'reserved', 'finalAvailable'],
   ...['fixed', 'variants', 'outside', 'short', 'slow', 'kubelet'],

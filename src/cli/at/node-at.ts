@@ -41,8 +41,9 @@ export interface NodeThen {
 }
 
 /**
- * Makes the node as it was at a time, from a journal (its directory, or the state directory that has it): all that happened until then is decided
- * again by the recorded options on the recorded machine. Throws NOT_FOUND when the journal does not reach so far back, or has no beginning.
+ * Makes the node as it was at a time, from a journal (its directory, or the state directory that has it): all that
+ * happened until then is decided again by the recorded options on the recorded machine. Throws NOT_FOUND when the
+ * journal does not reach so far back, or has no beginning.
  */
 export async function readNodeAt(path: string, atMs: number): Promise<NodeThen> {
   const at = new Date(atMs).toISOString();
@@ -108,7 +109,10 @@ function toThen(
   };
 }
 
-/** The inputs of decisions, from the last file on that begins before: it begins with the whole node, so the files before it need not be kept. */
+/**
+ * The inputs of decisions, from the last file on that begins before: it begins with the whole node, so the files before
+ * it need not be kept.
+ */
 async function readInputsUntil(
   path: string,
   { atMs, fromFile }: { readonly atMs: number; readonly fromFile: number },
@@ -124,8 +128,8 @@ async function readInputsUntil(
 }
 
 /**
- * All that a journal has until a time beside the inputs of decisions. Records after it are read for one thing only: a gap that had begun before
- * is recorded when it ends.
+ * All that a journal has until a time beside the inputs of decisions. Records after it are read for one thing only: a
+ * gap that had begun before is recorded when it ends.
  */
 class LifeUntil {
   firstAt: string | undefined;
@@ -190,7 +194,10 @@ class LifeUntil {
     }
   }
 
-  /** A later record. An event of the runtime or of the API server proves that cpusetd ran; so does an end. A gap has a beginning. */
+  /**
+   * A later record. An event of the runtime or of the API server proves that cpusetd ran; so does an end. A gap has a
+   * beginning.
+   */
   private decidesAway({ kind, at, ...record }: JournalRecord): boolean {
     if (kind === 'settings') this.hasStartedLater = true;
     if (this.away !== undefined || kind === 'stopped') return true;

@@ -1,7 +1,10 @@
 import { CpusetdError } from '../../core/errors';
 import { seesAllTasks } from '../../host';
 
-/** The reason for which it can't be seen who runs on a CPU: only some of the machine's processes are visible. undefined where all are. */
+/**
+ * The reason for which it can't be seen who runs on a CPU: only some of the machine's processes are visible. undefined
+ * where all are.
+ */
 export function whyTasksAreHidden(): string | undefined {
   return seesAllTasks()
     ? undefined

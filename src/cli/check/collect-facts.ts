@@ -192,8 +192,8 @@ function cgroupsOf({ flags, config }: KubeletFacts): KubeletCgroups {
 }
 
 /**
- * The cgroup of all pods, of whichever driver the kubelet has in fact: newer kubelets ask the runtime, whatever their configuration says.
- * Undefined before the kubelet has made one.
+ * The cgroup of all pods, of whichever driver the kubelet has in fact: newer kubelets ask the runtime, whatever their
+ * configuration says. Undefined before the kubelet has made one.
  */
 function findKubepods(
   cgroupRoot: string,

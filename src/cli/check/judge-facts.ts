@@ -103,7 +103,10 @@ function isAtLeast(release: Release, other: Release): boolean {
   return differs === -1 || release[differs]! > other[differs]!;
 }
 
-/** Before 0.6.1 the registration of a plugin and the start of a container could block each other for good (containerd issue 10085). */
+/**
+ * Before 0.6.1 the registration of a plugin and the start of a container could block each other for good (containerd
+ * issue 10085).
+ */
 function judgeNriVersion(
   text: string,
   runtime: { readonly name: string; readonly version: string } | undefined,

@@ -171,7 +171,10 @@ function checkAffinity({ machine, hostAffinity, tuned, reserved }: NodeFacts): r
   return findings.length > 0 ? findings : [ok('affinity', 'nothing narrows the CPUs of the host')];
 }
 
-/** The profiles that partition a machine keep threads and interrupts off their isolated CPUs: those that cpusetd gives out, at best. */
+/**
+ * The profiles that partition a machine keep threads and interrupts off their isolated CPUs: those that cpusetd gives
+ * out, at best.
+ */
 function judgeTuned({ profile, isolatedCores }: NonNullable<NodeFacts['tuned']>, allocatable: CpuSet): Finding {
   const text = `tuned has the profile ${profile}${isolatedCores === undefined ? '' : `, isolated_cores=${isolatedCores}`}`;
   if (isolatedCores !== undefined && isolatedCores === allocatable.toString())

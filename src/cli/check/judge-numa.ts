@@ -1,7 +1,10 @@
 import type { KubeletFacts, NodeFacts } from './facts';
 import { ok, warning, type Finding } from './finding';
 
-/** The checks of what CPUs are chosen beside: the memory and the devices that the kubelet's other managers have chosen, and huge pages. */
+/**
+ * The checks of what CPUs are chosen beside: the memory and the devices that the kubelet's other managers have chosen,
+ * and huge pages.
+ */
 export const NUMA_CHECKS: readonly ((facts: NodeFacts) => readonly Finding[])[] = [
   checkMemoryManager,
   checkTopologyManager,
@@ -34,7 +37,10 @@ function checkTopologyManager({ kubelet, topologyManagerPolicy: ours }: NodeFact
   return [ok('topology-manager', `${said.by}: it aligns ${aligned} only${cpus}`)];
 }
 
-/** The proxy reads the kubelet's own requests, and the API server has pods' specs: only a plugin without them depends on what the runtime sends. */
+/**
+ * The proxy reads the kubelet's own requests, and the API server has pods' specs: only a plugin without them depends on
+ * what the runtime sends.
+ */
 function checkHugePages({ mode, machine, runtime, cgroups, readsSpecs }: NodeFacts): readonly Finding[] {
   if (!machine.ok || machine.value.hugePages === '') return [];
   const there = machine.value.hugePages;

@@ -9,8 +9,8 @@ const MAX_LOOKED_AT = 16;
 const TOTAL_MS = 3_000;
 
 /**
- * Finds the cgroups of running containers. A container that the runtime can't describe hides no others, and is said. Throws nothing but programming
- * errors.
+ * Finds the cgroups of running containers. A container that the runtime can't describe hides no others, and is said.
+ * Throws nothing but programming errors.
  */
 export async function lookAtContainers(
   client: Pick<CriClient, 'listContainers' | 'readContainer'>,

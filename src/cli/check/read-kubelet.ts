@@ -12,7 +12,10 @@ import type { KubeletFacts, KubeletFlags } from './facts';
 const MAX_CONFIG_BYTES = 64 * 1024;
 const MAX_COMMAND_LINE_BYTES = 64 * 1024;
 
-/** Reads what the kubelet says of its CPU manager and its reservation: its state file, its configuration, and its command line where it runs. */
+/**
+ * Reads what the kubelet says of its CPU manager and its reservation: its state file, its configuration, and its
+ * command line where it runs.
+ */
 export function readKubelet({ kubeletRootDir, kubeletConfig }: Config, procRoot: string): KubeletFacts {
   const statePath = join(kubeletRootDir, 'cpu_manager_state');
   const flags = readFlags(procRoot);
@@ -72,8 +75,8 @@ function readState(path: string): KubeletFacts['state'] {
 }
 
 /**
- * The configuration file of the kubelet, with the files of its `--config-dir` merged over it as the kubelet does: those named `*.conf`, folders
- * included, in the order of their paths; mappings are merged, everything else is replaced.
+ * The configuration file of the kubelet, with the files of its `--config-dir` merged over it as the kubelet does: those
+ * named `*.conf`, folders included, in the order of their paths; mappings are merged, everything else is replaced.
  */
 function readConfig(
   path: string,

@@ -14,8 +14,8 @@ interface AllocateOptions {
 }
 
 /**
- * `cpusetd allocate`: answers what-if requests without a daemon, one JSON line for each, in order; exit 1 when a line can't be
- * read.
+ * `cpusetd allocate`: answers what-if requests without a daemon, one JSON line for each, in order; exit 1 when a line
+ * can't be read.
  */
 export function addAllocateCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   program

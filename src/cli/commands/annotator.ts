@@ -101,7 +101,10 @@ const FLAGS = {
   ...COMMON_FLAGS,
 } as const;
 
-/** `cpusetd annotator`: writes load figures and hot values of Nodes, in place of crane-scheduler-controller. Exit 1 when the lease is lost. */
+/**
+ * `cpusetd annotator`: writes load figures and hot values of Nodes, in place of crane-scheduler-controller. Exit 1 when
+ * the lease is lost.
+ */
 export function addAnnotatorCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   const command = program
     .command('annotator')

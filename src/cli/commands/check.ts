@@ -10,7 +10,10 @@ interface CheckOptions {
   readonly reportOnly?: true;
 }
 
-/** `cpusetd check`: looks at a node before cpusetd runs there, with the options of `cpusetd run`; exit 1 when something is in its way. */
+/**
+ * `cpusetd check`: looks at a node before cpusetd runs there, with the options of `cpusetd run`; exit 1 when something
+ * is in its way.
+ */
 export function addCheckCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   const command = program
     .command('check')

@@ -10,7 +10,10 @@ interface ExplainOptions {
   readonly output: 'table' | DataFormat;
 }
 
-/** `cpusetd config explain` and `cpusetd config schema`: the options of a node, and the structure of the file that holds them. */
+/**
+ * `cpusetd config explain` and `cpusetd config schema`: the options of a node, and the structure of the file that holds
+ * them.
+ */
 export function addConfigCommand(program: Command, context: CliContext): void {
   const config = program
     .command('config')

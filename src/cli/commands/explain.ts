@@ -70,7 +70,10 @@ export function addExplainCommand(program: Command, context: CliContext, exit: (
     });
 }
 
-/** A pod that the daemon does not know is explained by the journal alone. Throws the daemon's error when that has nothing either. */
+/**
+ * A pod that the daemon does not know is explained by the journal alone. Throws the daemon's error when that has
+ * nothing either.
+ */
 async function ask(
   client: AdminClient,
   query: ExplainQuery,

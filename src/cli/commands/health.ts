@@ -51,7 +51,10 @@ export function addHealthCommand(program: Command, context: CliContext, exit: (s
 
 const SERVICES = HEALTH_SERVICES.filter((service) => service !== '');
 
-/** The status of a service; `off`: the options of the daemon leave it out, for which the protocol has no word but NOT_SERVING. */
+/**
+ * The status of a service; `off`: the options of the daemon leave it out, for which the protocol has no word but
+ * NOT_SERVING.
+ */
 interface ServiceHealth {
   /** Empty for the daemon as a whole. */
   readonly service: string;

@@ -18,7 +18,9 @@ interface QosOptions {
   readonly adminSocket: string;
 }
 
-/** `cpusetd qos`: prints the measured use of the node, the rules that follow from it, what they did, and what is lent. */
+/**
+ * `cpusetd qos`: prints the measured use of the node, the rules that follow from it, what they did, and what is lent.
+ */
 export function addQosCommand(program: Command, context: CliContext): void {
   program
     .command('qos')

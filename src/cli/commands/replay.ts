@@ -14,7 +14,10 @@ interface ReplayOptions {
   readonly stateDir: string;
 }
 
-/** `cpusetd replay`: decides again on the inputs of a journal, with other options or on another machine. It needs no daemon. */
+/**
+ * `cpusetd replay`: decides again on the inputs of a journal, with other options or on another machine. It needs no
+ * daemon.
+ */
 export function addReplayCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   program
     .command('replay')

@@ -15,7 +15,10 @@ interface ReportOptions {
   readonly redact: Redaction;
 }
 
-/** `cpusetd report`: one archive for a bug report. It needs no daemon, and waits seconds at most for one that hangs, and no valid options. */
+/**
+ * `cpusetd report`: one archive for a bug report. It needs no daemon, and waits seconds at most for one that hangs, and
+ * no valid options.
+ */
 export function addReportCommand(program: Command, context: CliContext): void {
   const { stdout, stderr } = context;
   const command = program
@@ -51,7 +54,8 @@ export function addReportCommand(program: Command, context: CliContext): void {
       if (ofFlags.length > 0) throw new UsageError(...ofFlags);
       complain(stderr, ...loaded.problems, 'the report is made without these options');
     }
-    // It may run in the container of the daemon, and shares its memory limit: a third less, for as long a journal as there may be.
+    // It may run in the container of the daemon, and shares its memory limit: a third less, for as long a journal as
+    // there may be.
     setFlagsFromString('--optimize-for-size');
     const { makeReport, nameOfReport } = await import('../report/make-report');
     const at = new Date();

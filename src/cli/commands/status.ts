@@ -33,7 +33,10 @@ interface StatusOptions {
   readonly stateDir: string;
 }
 
-/** `cpusetd status`: prints promise, observation, verdict and reason of each container; exit 1 when a pod is asked for that has none. */
+/**
+ * `cpusetd status`: prints promise, observation, verdict and reason of each container; exit 1 when a pod is asked for
+ * that has none.
+ */
 export function addStatusCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   program
     .command('status')

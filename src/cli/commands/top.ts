@@ -25,7 +25,9 @@ export function addTopCommand(program: Command, context: CliContext): void {
       new Option('-d, --interval <time>', 'time between two readings').argParser(parseInterval).default(2_000, '2s'),
     )
     .addOption(
-      new Option('-n, --count <number>', 'print this number of times, then end (1 with json and yaml)').argParser(parseCount),
+      new Option('-n, --count <number>', 'print this number of times, then end (1 with json and yaml)').argParser(
+        parseCount,
+      ),
     )
     .addOption(
       new Option('--sort <key>', 'the first order; broken verdicts are first without')

@@ -1,6 +1,8 @@
 import { listCommands, type CommandNode, type OptionNode } from '../help/command-tree';
 
-/** A completion script for bash, without bash-completion. Words are those of our own definitions, so none needs quoting. */
+/**
+ * A completion script for bash, without bash-completion. Words are those of our own definitions, so none needs quoting.
+ */
 export function completeBash(program: CommandNode): string {
   const commands = listCommands(program);
   const nested = commands.filter(({ path }) => path.length > 0).map(({ path }) => quote(path.join(' ')));

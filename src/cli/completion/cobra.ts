@@ -15,8 +15,8 @@ interface Candidate {
 }
 
 /**
- * The answer to a request for completion in cobra's protocol: a line for each candidate, with its description after a tab, and a last line
- * with a directive. kubectl asks its plugins in this way.
+ * The answer to a request for completion in cobra's protocol: a line for each candidate, with its description after a
+ * tab, and a last line with a directive. kubectl asks its plugins in this way.
  *
  * `words`: those after the name of the program. The last one is to be completed, and may be empty.
  */

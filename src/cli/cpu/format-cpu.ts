@@ -25,7 +25,10 @@ const NAME_WIDTH = 10;
 /** Most of those that ran there. */
 const MAX_RUNNERS = 10;
 
-/** The report about a CPU as text: its place, its owner with the reason, the programs that run there now, and its last owners. */
+/**
+ * The report about a CPU as text: its place, its owner with the reason, the programs that run there now, and its last
+ * owners.
+ */
 export function formatCpu(report: CpuReport, terminal: Terminal): string {
   const { cpu, nodeName, use, place, siblings, owners, idle } = report;
   const where = place

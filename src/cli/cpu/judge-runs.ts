@@ -21,9 +21,10 @@ export interface Reading {
 }
 
 /**
- * Tells who ran on a CPU between the first and the last of several readings, who ran most first. The run of a thread between two readings counts
- * where the later one found it on this CPU: the kernel reports only the last CPU of a thread, so the shorter the time between them the truer.
- * `isKnown`: the containers; a thread of none of them counts as a program.
+ * Tells who ran on a CPU between the first and the last of several readings, who ran most first. The run of a thread
+ * between two readings counts where the later one found it on this CPU: the kernel reports only the last CPU of a
+ * thread, so the shorter the time between them the truer. `isKnown`: the containers; a thread of none of them counts as
+ * a program.
  */
 export function judgeRuns(
   cpu: number,

@@ -24,7 +24,10 @@ export interface PrintOptions {
 /** Records are printed together up to this number. */
 const BATCH = 1_000;
 
-/** Prints the records of a journal: JSON is one record a line, YAML one document a record. With `follow` until the signal aborts. Throws JournalError. */
+/**
+ * Prints the records of a journal: JSON is one record a line, YAML one document a record. With `follow` until the
+ * signal aborts. Throws JournalError.
+ */
 export async function printEvents(
   { path, filter, follow, output }: PrintOptions,
   { stdout, signal, env }: Pick<CliContext, 'stdout' | 'signal' | 'env'>,
@@ -74,7 +77,10 @@ const CPUS_WIDTH = 10;
 const NAMES_WIDTH = { min: 23, max: 52 };
 const MIN_REASON_WIDTH = 24;
 
-/** The widths of all columns but the reason, where rows to come are not known: the same for all rows, and longer cells lose their middle. */
+/**
+ * The widths of all columns but the reason, where rows to come are not known: the same for all rows, and longer cells
+ * lose their middle.
+ */
 function widthsToFollow(width = Infinity): readonly number[] {
   const left = width - TIME_WIDTH - KIND_WIDTH - CPUS_WIDTH - 4 * COLUMN_GAP;
   const besideReason = left - MIN_REASON_WIDTH - COLUMN_GAP;

@@ -9,7 +9,10 @@ const MAX_RECORDS = 1_000;
 /** A placement with its reason. */
 const PLACED = new Set(['pinned', 'switched', 'restored', 'planned']);
 
-/** The latest records of a pod, in the order of writing; none where there is no journal. Throws JournalError for one that can't be read. */
+/**
+ * The latest records of a pod, in the order of writing; none where there is no journal. Throws JournalError for one
+ * that can't be read.
+ */
 export async function readHistory(dir: string, pod: PodFilter, signal: AbortSignal): Promise<readonly JournalRecord[]> {
   try {
     return (await findRecords(dir, { pod }, { most: MAX_RECORDS, signal })).records;

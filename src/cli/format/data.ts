@@ -4,8 +4,8 @@ import { escapeJson, escapeYaml, isUnshowable } from '../../core/show-text';
 export type DataFormat = 'json' | 'yaml';
 
 /**
- * A value as one document, the same in both formats: CPU sets are lists in the kernel's format. Control characters are escaped in
- * the way of the format, so that the data is the same and a terminal does not obey it.
+ * A value as one document, the same in both formats: CPU sets are lists in the kernel's format. Control characters are
+ * escaped in the way of the format, so that the data is the same and a terminal does not obey it.
  */
 export async function formatData(value: object, format: DataFormat): Promise<string> {
   if (format === 'json') return `${escapeJson(JSON.stringify(value, null, 2))}\n`;

@@ -15,8 +15,9 @@ export interface WatchParts {
 }
 
 /**
- * Follows the daemon until the signal aborts. On a screen it says that the daemon has gone, as in an upgrade, and goes on with the next one.
- * Throws the error of a daemon that was never there, and without a screen that of one that has gone.
+ * Follows the daemon until the signal aborts. On a screen it says that the daemon has gone, as in an upgrade, and goes
+ * on with the next one. Throws the error of a daemon that was never there, and without a screen that of one that has
+ * gone.
  */
 export async function keepWatching(
   { adminSocket, signal, screen }: WatchParts,

@@ -15,7 +15,10 @@ const CLEAR_LINE = '\u001b[K';
 const CLEAR_BELOW = '\u001b[J';
 const moveTo = (line: number): string => `\u001b[${line + 1};1H`;
 
-/** Shows a text that changes: only lines that differ from what is there are written again. A resized terminal is painted anew. */
+/**
+ * Shows a text that changes: only lines that differ from what is there are written again. A resized terminal is painted
+ * anew.
+ */
 export class Screen {
   private shown: readonly string[] | undefined;
   private size = '';
@@ -23,7 +26,10 @@ export class Screen {
   private painting: Promise<void> = Promise.resolve();
   private readonly onResize = (): void => void this.paint().catch(() => undefined); // the next text fails again
 
-  /** @param render the text for the terminal as it is now, which has room for a number of lines; what has no room below is counted */
+  /**
+   * @param render the text for the terminal as it is now, which has room for a number of lines; what has no room below
+   * is counted
+   */
   constructor(
     private readonly out: ScreenOutput,
     private readonly render: (lines: number) => Promise<string>,

@@ -8,8 +8,8 @@ export interface TableOptions {
   /** The tone of a cell, by its text and the title of its column. */
   readonly toneOf?: (cell: string, title: string) => Tone | undefined;
   /**
-   * No column has sentences, and each row is one line: in a narrow terminal the cells of this number of first columns lose their middle, and the
-   * others, which have figures, stay whole.
+   * No column has sentences, and each row is one line: in a narrow terminal the cells of this number of first columns
+   * lose their middle, and the others, which have figures, stay whole.
    */
   readonly shortened?: number;
   /** The widths of all columns but the last. Longer cells lose their middle. Absent: as wide as the cells. */
@@ -27,11 +27,12 @@ export const COLUMN_GAP = 2;
 const GAP = ' '.repeat(COLUMN_GAP);
 
 /**
- * Aligned columns, two spaces between them, a line break after each line. Columns without any value are left out, empty cells
- * show as `-`. Control characters are escaped: some texts come from pods.
+ * Aligned columns, two spaces between them, a line break after each line. Columns without any value are left out, empty
+ * cells show as `-`. Control characters are escaped: some texts come from pods.
  *
- * In a terminal that is too narrow the last column, which has sentences, is broken into lines; where too little is left for it, below
- * the others. When these do not fit either, cells lose their middle: names first, which are in the first two columns. A program reads JSON.
+ * In a terminal that is too narrow the last column, which has sentences, is broken into lines; where too little is left
+ * for it, below the others. When these do not fit either, cells lose their middle: names first, which are in the first
+ * two columns. A program reads JSON.
  */
 export function formatTable(
   headers: readonly string[],
@@ -44,8 +45,8 @@ export function formatTable(
 }
 
 /**
- * The same for rows that come one after another: no column is left out, and none is narrower than it was. Where later rows must stand below
- * earlier ones, whatever they have, the widths are fixed.
+ * The same for rows that come one after another: no column is left out, and none is narrower than it was. Where later
+ * rows must stand below earlier ones, whatever they have, the widths are fixed.
  */
 export class ColumnWriter {
   private readonly widths: number[];

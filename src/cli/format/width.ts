@@ -1,6 +1,9 @@
 import { eastAsianWidth } from 'get-east-asian-width';
 
-/** The columns that a text takes in a terminal. The text was shown (`showText`): it has no controls and no marks that go on top of others. */
+/**
+ * The columns that a text takes in a terminal. The text was shown (`showText`): it has no controls and no marks that go
+ * on top of others.
+ */
 export function widthOf(text: string): number {
   let width = 0;
   for (const character of text) width += eastAsianWidth(character.codePointAt(0)!);

@@ -1,7 +1,10 @@
 import { listCommands, type CommandNode, type OptionNode } from './command-tree';
 import { EXAMPLES } from './examples';
 
-/** The man page cpusetd(8) in the macros of man(7), from the definitions that the help is made of. @param version as in package.json */
+/**
+ * The man page cpusetd(8) in the macros of man(7), from the definitions that the help is made of. @param version as in
+ * package.json
+ */
 export function formatManPage(program: CommandNode, version: string): string {
   const commands = listCommands(program).filter(({ subcommands }) => subcommands.length === 0);
   return [

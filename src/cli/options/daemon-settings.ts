@@ -7,8 +7,8 @@ import type { Topology } from '../../core/topology';
 import { UsageError, type CliContext } from '../context';
 
 /**
- * The reservation and the options of the static policy that `cpusetd run` has with this configuration file on this machine. Throws UsageError
- * when the file is wrong, HostError when the machine can't be read, else CpusetdError.
+ * The reservation and the options of the static policy that `cpusetd run` has with this configuration file on this
+ * machine. Throws UsageError when the file is wrong, HostError when the machine can't be read, else CpusetdError.
  */
 export async function readDaemonSettings(
   file: string,

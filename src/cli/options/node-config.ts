@@ -8,8 +8,8 @@ import { complain, type CliContext } from '../context';
 type NodeContext = Pick<CliContext, 'env' | 'etcRoot' | 'stderr'>;
 
 /**
- * The configuration file of the service of this node: that of `CPUSETD_CONFIG`, else `/etc/cpusetd.yaml` where it exists, which the service
- * of the Debian package reads. Undefined where there is neither.
+ * The configuration file of the service of this node: that of `CPUSETD_CONFIG`, else `/etc/cpusetd.yaml` where it
+ * exists, which the service of the Debian package reads. Undefined where there is neither.
  */
 export function findNodeConfig({ env, etcRoot }: Pick<NodeContext, 'env' | 'etcRoot'>): string | undefined {
   if (env['CPUSETD_CONFIG']) return env['CPUSETD_CONFIG'];
@@ -32,8 +32,9 @@ const OF_DAEMON = [
 ] as const satisfies readonly (keyof Config)[];
 
 /**
- * Gives a command the socket, the directories and the file of this node's daemon, where neither a flag nor a variable did. A fault of another
- * option is no concern of these commands. A file that can't be read is reported, and the defaults stay.
+ * Gives a command the socket, the directories and the file of this node's daemon, where neither a flag nor a variable
+ * did. A fault of another option is no concern of these commands. A file that can't be read is reported, and the
+ * defaults stay.
  */
 export async function fillFromNode(command: Command, context: NodeContext): Promise<void> {
   const isUnset = (name: string): boolean =>

@@ -43,8 +43,8 @@ export async function readRunOptions(command: Command, { env }: Pick<CliContext,
 }
 
 /**
- * The same for a command that looks at this node: without a file of its own it takes that of the node's service. Throws UsageError with a line
- * for each fault, and one for the file that was looked for.
+ * The same for a command that looks at this node: without a file of its own it takes that of the node's service. Throws
+ * UsageError with a line for each fault, and one for the file that was looked for.
  */
 export async function readNodeOptions(command: Command, context: NodeContext): Promise<Loaded> {
   const loaded = await loadNodeOptions(command, context);

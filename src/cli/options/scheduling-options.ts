@@ -46,7 +46,10 @@ export const TOPOLOGY_AWARE_RESOURCES = {
   description: 'resources that NodeResourceTopologyMatch looks at in each zone',
 } as const;
 
-/** The zone of the flag, else of the variable `TZ`, else that of crane-scheduler. An empty TZ counts as none, as there. Throws UsageError. */
+/**
+ * The zone of the flag, else of the variable `TZ`, else that of crane-scheduler. An empty TZ counts as none, as there.
+ * Throws UsageError.
+ */
 async function readZone(flag: string | undefined, variable: string | undefined): Promise<TimeZone> {
   const { TimeZone } = await import('../../scheduling/load/time-zone');
   const text = flag ?? (variable || 'Asia/Shanghai');
@@ -69,8 +72,9 @@ export interface ProgramParts {
 }
 
 /**
- * Runs a program with its policy, zone and log, and serves its profiles. Exit 1, with the problems on standard error, when the policy can't be
- * used. Throws UsageError for a wrong zone, and for an address that can't be listened on: `listening` names it, with the remedy.
+ * Runs a program with its policy, zone and log, and serves its profiles. Exit 1, with the problems on standard error,
+ * when the policy can't be used. Throws UsageError for a wrong zone, and for an address that can't be listened on:
+ * `listening` names it, with the remedy.
  */
 export async function runProgram(
   flags: ValuesOf<typeof COMMON_FLAGS> & { readonly 'policy-config-path': string },
@@ -99,7 +103,10 @@ export async function runProgram(
   }
 }
 
-/** Serves `cpusetd profile` on a socket that only our user can open; nothing without a path. Throws CpusetdError when it can't be opened. */
+/**
+ * Serves `cpusetd profile` on a socket that only our user can open; nothing without a path. Throws CpusetdError when it
+ * can't be opened.
+ */
 async function openProfileSocket(
   path: string | undefined,
   log: Logger,

@@ -19,8 +19,8 @@ export interface Variant {
 }
 
 /**
- * Replays a journal as it was, and with the variant. `countUnreadable`: lines so far that were no records. Throws UsageError for options that can't
- * be.
+ * Replays a journal as it was, and with the variant. `countUnreadable`: lines so far that were no records. Throws
+ * UsageError for options that can't be.
  */
 export async function compare(
   records: AsyncIterable<JournalRecord>,

@@ -22,11 +22,7 @@ const REASONS = {
     'events are older than the first list of the node, so what ran then is not known',
     '',
   ],
-  'no-inputs': [
-    'record, and none has the inputs of decisions',
-    'records, and none has the inputs of decisions',
-    '',
-  ],
+  'no-inputs': ['record, and none has the inputs of decisions', 'records, and none has the inputs of decisions', ''],
 } as const;
 
 export type LeftOutReason = keyof typeof REASONS;

@@ -70,8 +70,9 @@ export interface History {
 }
 
 /**
- * Reads the records of a journal. Inputs that can't be read are left out, and counted: they may be of another version. From there on the node is not
- * wholly known, until a list of it or a start. `countUnreadable`: the lines so far that were no records.
+ * Reads the records of a journal. Inputs that can't be read are left out, and counted: they may be of another version.
+ * From there on the node is not wholly known, until a list of it or a start. `countUnreadable`: the lines so far that
+ * were no records.
  */
 export async function readHistory(
   records: AsyncIterable<JournalRecord>,

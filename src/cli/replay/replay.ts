@@ -12,7 +12,10 @@ export interface ReplayRules {
   readonly settingsFor: (recorded: Extract<Input, { kind: 'settings' }>, topology: Topology) => Settings;
   /** Another machine than the recorded one. */
   readonly topology?: Topology;
-  /** True for the recorded rules: what they led to before the journal begins is true here too. Else those containers are placed again. */
+  /**
+   * True for the recorded rules: what they led to before the journal begins is true here too. Else those containers are
+   * placed again.
+   */
   readonly isAsRecorded: boolean;
 }
 
@@ -39,9 +42,9 @@ export interface Replay {
 }
 
 /**
- * Sends the inputs of a journal to a node that is not there, and compares its decisions with those that were recorded. What a real node would
- * have done otherwise after another decision is not known: a container that is refused here is not tried again, and one that was refused then
- * and is not here stays until its pod ends.
+ * Sends the inputs of a journal to a node that is not there, and compares its decisions with those that were recorded.
+ * What a real node would have done otherwise after another decision is not known: a container that is refused here is
+ * not tried again, and one that was refused then and is not here stays until its pod ends.
  */
 export function replay({ inputs, outcomes, made, uncertain }: History, rules: ReplayRules): Replay {
   let player: Player | undefined;

@@ -8,8 +8,8 @@ export interface ArchivedFile {
 }
 
 /**
- * A `.tar.gz` of the files in their order, below one folder. Each file is asked for when the one before it is packed. The same files and the same
- * time give the same bytes.
+ * A `.tar.gz` of the files in their order, below one folder. Each file is asked for when the one before it is packed.
+ * The same files and the same time give the same bytes.
  */
 export async function packArchive(folder: string, files: Iterable<ArchivedFile>, at: Date): Promise<Buffer> {
   const archive = pack();

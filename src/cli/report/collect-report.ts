@@ -26,8 +26,8 @@ export interface ReportedOptions {
 }
 
 /**
- * Reads what a bug report needs: of the daemon, which may hang or be away, of its state directory and of the node. What can't be had is in
- * `missing`, with the reason. Changes nothing, and takes some seconds at most.
+ * Reads what a bug report needs: of the daemon, which may hang or be away, of its state directory and of the node. What
+ * can't be had is in `missing`, with the reason. Changes nothing, and takes some seconds at most.
  */
 export async function collectReport(options: ReportedOptions, roots: Roots, answerMs?: number): Promise<Collected> {
   const { config } = options;
@@ -74,7 +74,9 @@ function describeCgroups(cgroupRoot: string): Collected {
   return { parts: [{ name, data: cgroups }], missing };
 }
 
-/** The options that this command has, what is wrong with them, and those that the daemon started with, from its journal. */
+/**
+ * The options that this command has, what is wrong with them, and those that the daemon started with, from its journal.
+ */
 function describeOptions({ inForce, file, problems }: ReportedOptions, journal: readonly Part[]): Part {
   const here = { ...inForce, ...(file !== undefined && { file }), problems };
   return { name: 'options.json', data: { here, daemon: findSettings(journal) ?? 'not in the journal' } };

@@ -33,7 +33,9 @@ export function nameOfReport(at: Date): string {
   return `cpusetd-report-${at.toISOString().replaceAll(/[-:]|\.\d+/g, '')}`;
 }
 
-/** Collects a report, leaves out what is private, and packs it. Its index comes last: it says what became of the others. */
+/**
+ * Collects a report, leaves out what is private, and packs it. Its index comes last: it says what became of the others.
+ */
 export async function makeReport(request: ReportRequest): Promise<Report> {
   const { options, redaction, roots, at, answerMs } = request;
   const { parts: found, missing: absent } = await collectReport(options, roots, answerMs);

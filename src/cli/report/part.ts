@@ -1,7 +1,12 @@
-/** A file of a report before anything is left out of it. Data lose what is private by their structure, texts by words. */
+/**
+ * A file of a report before anything is left out of it. Data lose what is private by their structure, texts by words.
+ */
 export type Part =
   | { readonly name: string; readonly data: unknown }
-  /** JSON Lines, as the journal has them. Read when they are needed, each time anew, since a journal is large. Throws Error. */
+  /**
+   * JSON Lines, as the journal has them. Read when they are needed, each time anew, since a journal is large. Throws
+   * Error.
+   */
   | { readonly name: string; readonly lines: () => string }
   | { readonly name: string; readonly text: string };
 

@@ -8,7 +8,9 @@ const SECRET_NAME =
 /** A list or an object, also over several lines; one without an end is left out to the end of its line. */
 const MANY = '\\[[^\\]]{0,2000}\\]|\\{[^}]{0,2000}\\}|[\\[{][^\\n]*';
 
-/** A value of one word, or in quotes; those may be escaped, as in JSON within JSON. What was left out already is none. */
+/**
+ * A value of one word, or in quotes; those may be escaped, as in JSON within JSON. What was left out already is none.
+ */
 const VALUE = `(?!\\\\*["']?${LEFT_OUT})(?:(\\\\*["'])(?:(?!\\2)[^\\n])+|${MANY}|[^\\s,;"'\\\\}\\]]+)`;
 
 /** The begin of a line, which may be one of a text within JSON, and its indentation. */

@@ -12,8 +12,8 @@ import { LEFT_OUT, redactSecrets } from './redact-secrets';
 import { WordFinder } from './word-finder';
 
 /**
- * The private things that a report leaves out. `standard`: host names, addresses and the values of annotations; `pods`: also the names of
- * pods, namespaces and containers; `off`: secrets only, which every report leaves out.
+ * The private things that a report leaves out. `standard`: host names, addresses and the values of annotations; `pods`:
+ * also the names of pods, namespaces and containers; `off`: secrets only, which every report leaves out.
  */
 export const REDACTIONS = ['standard', 'pods', 'off'] as const;
 export type Redaction = (typeof REDACTIONS)[number];
@@ -48,8 +48,9 @@ const MIN_HOST_LENGTH = 2;
 type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
 /**
- * Leaves out of the files of a report what is private. First it learns names from all files, then it writes each without them. A name has the same
- * replacement everywhere, so that the files still fit together and a journal can be replayed.
+ * Leaves out of the files of a report what is private. First it learns names from all files, then it writes each
+ * without them. A name has the same replacement everywhere, so that the files still fit together and a journal can be
+ * replayed.
  */
 export class Redactor {
   private readonly hosts = new Set<string>();

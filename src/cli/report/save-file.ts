@@ -8,8 +8,8 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /**
- * Makes a file that only its owner may read. It appears at its path when it is whole, and never takes the place of another. Throws
- * CpusetdError ALREADY_EXISTS or FAILED_PRECONDITION.
+ * Makes a file that only its owner may read. It appears at its path when it is whole, and never takes the place of
+ * another. Throws CpusetdError ALREADY_EXISTS or FAILED_PRECONDITION.
  */
 export function saveFile(path: string, bytes: Uint8Array): void {
   const partial = `${path}.${randomBytes(4).toString('hex')}.part`;

@@ -41,7 +41,9 @@ export function verifyState(stateDir: string): Part {
   return { name: 'state/verify.json', data: judgeState(stateDir) };
 }
 
-/** A document of the state directory. Throws Error for one that is not JSON: it can't be known what is private in it. */
+/**
+ * A document of the state directory. Throws Error for one that is not JSON: it can't be known what is private in it.
+ */
 export function readDocument(stateDir: string, name: 'state.json' | 'refusals.json'): Part {
   const path = join(stateDir, name);
   const read = readBounded(path, name === 'state.json' ? MAX_STATE_BYTES : MAX_REFUSALS_BYTES, { own: true });
@@ -53,7 +55,9 @@ export function readDocument(stateDir: string, name: 'state.json' | 'refusals.js
   }
 }
 
-/** The files of the journal, the newest first, as many as have the size together. Throws Error when there is no journal. */
+/**
+ * The files of the journal, the newest first, as many as have the size together. Throws Error when there is no journal.
+ */
 export function listJournalFiles(dir: string, maxBytes: number): Collected {
   const parts: Part[] = [];
   const missing: Missing[] = [];

@@ -60,7 +60,10 @@ async function readStrictReservation(file: string, sysfsRoot: string, env: CliCo
   return options.strictCpuReservation ? reserved : CpuSet.empty;
 }
 
-/** Without settings, the newest assignment has the rules. Under strict-cpu-reservation the kubelet's pool has no reserved CPUs. */
+/**
+ * Without settings, the newest assignment has the rules. Under strict-cpu-reservation the kubelet's pool has no
+ * reserved CPUs.
+ */
 function strictlyReserved(assignments: readonly Assignment[]): CpuSet {
   const newest = [...assignments].sort((a, b) => (a.since < b.since ? 1 : -1))[0];
   return newest?.rules.options.includes('strict-cpu-reservation') ? newest.rules.reserved : CpuSet.empty;

@@ -39,8 +39,9 @@ interface ImportOptions {
 type Accepted = Extract<ParsedKubeletState, { readonly ok: true }>;
 
 /**
- * Imports the kubelet's exclusive CPUs as idle CPUs of their pods. The daemon gives them to the containers that the runtime
- * lists, and frees those of pods that are gone, so no container moves. A state with which a kubelet would not start is refused.
+ * Imports the kubelet's exclusive CPUs as idle CPUs of their pods. The daemon gives them to the containers that the
+ * runtime lists, and frees those of pods that are gone, so no container moves. A state with which a kubelet would not
+ * start is refused.
  */
 export async function importKubelet(file: string, options: ImportOptions, context: CliContext): Promise<ExitStatus> {
   const { stateDir, output, dryRun, criEndpoint } = options;
@@ -174,8 +175,8 @@ function takeOver(state: KubeletState): Outcome {
     rules: { policy: 'static', options: [], reserved: CpuSet.empty },
     since: new Date().toISOString(),
   });
-  // Containers of one pod may overlap: an app container gets CPUs of an init container that has ended. The daemon decides on a
-  // container that gets only a part here, since it reads where the container runs.
+  // Containers of one pod may overlap: an app container gets CPUs of an init container that has ended. The daemon
+  // decides on a container that gets only a part here, since it reads where the container runs.
   const isWhole = ({ cpus, requested }: Assignment): boolean => cpus.size === requested;
   const parts = assignments
     .filter((assignment) => !isWhole(assignment))

@@ -31,7 +31,10 @@ export function isOfPod(subject: OfPod, { namespace, pod }: Pick<StatusFilter, '
   );
 }
 
-/** The status with those containers alone. CPUs that are idle, and refused containers, have no verdict: a filter by verdict leaves them out. */
+/**
+ * The status with those containers alone. CPUs that are idle, and refused containers, have no verdict: a filter by
+ * verdict leaves them out.
+ */
 export function filterStatus(status: Status, filter: StatusFilter): Status {
   if (isEmptyFilter(filter)) return status;
   const { verdicts } = filter;

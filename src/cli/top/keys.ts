@@ -9,7 +9,10 @@ export interface KeyHandlers {
   readonly onQuit: () => void;
 }
 
-/** Reads single keys until it is closed. The terminal is in raw mode meanwhile, so that keys are not shown and need no Enter. */
+/**
+ * Reads single keys until it is closed. The terminal is in raw mode meanwhile, so that keys are not shown and need no
+ * Enter.
+ */
 export class Keys {
   private readonly onData = (bytes: Buffer | string): void => this.take(String(bytes));
   private readonly onEnd = (): void => this.handlers.onQuit();

@@ -35,8 +35,9 @@ interface Reading {
 }
 
 /**
- * Reads the kernel's counters of containers, and compares each reading with the one before: the cgroups have use, wait and throttling, the
- * threads who else ran on their CPUs. These are the readers of the daemon's usage and audit, so the figures mean the same.
+ * Reads the kernel's counters of containers, and compares each reading with the one before: the cgroups have use, wait
+ * and throttling, the threads who else ran on their CPUs. These are the readers of the daemon's usage and audit, so the
+ * figures mean the same.
  */
 export class TopMeter {
   private readonly cgroups: Cgroups;
@@ -53,8 +54,8 @@ export class TopMeter {
   }
 
   /**
-   * Makes a reading of the containers of this status. A container that came, or got other CPUs, since the reading before has no figures yet.
-   * Throws the system's error when /proc can't be read.
+   * Makes a reading of the containers of this status. A container that came, or got other CPUs, since the reading
+   * before has no figures yet. Throws the system's error when /proc can't be read.
    */
   async read(status: Status): Promise<Top> {
     const slices = new TimeSlices(SLICE_MS);

@@ -32,8 +32,8 @@ const FIGURES: Readonly<Record<SortBy, (container: TopContainer) => number | und
 };
 
 /**
- * Sorts containers: those with the largest figure first, those with the worst verdict, or by name. Equal ones are in the order of their
- * names, and those whose figure is not known come last, reversed or not.
+ * Sorts containers: those with the largest figure first, those with the worst verdict, or by name. Equal ones are in
+ * the order of their names, and those whose figure is not known come last, reversed or not.
  */
 export function sortTop<T extends TopContainer>(containers: readonly T[], { by, isReversed }: Order): readonly T[] {
   const figureOf = FIGURES[by];

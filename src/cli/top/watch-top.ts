@@ -25,8 +25,8 @@ export interface TopWatch {
 const PAUSE_FACTOR = 4;
 
 /**
- * Shows the containers at each reading: on a screen with keys where the output is a terminal and no number of times was given, else one
- * text after another.
+ * Shows the containers at each reading: on a screen with keys where the output is a terminal and no number of times was
+ * given, else one text after another.
  */
 export async function watchTop(
   watch: TopWatch,

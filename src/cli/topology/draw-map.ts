@@ -33,7 +33,9 @@ export function drawMap(view: MachineView, { width = MAP_WIDTH, paint }: Termina
     .join('');
 }
 
-/** The styles to try, in order. Marks alone need a short label per line; without one, each CPU is drawn with its number. */
+/**
+ * The styles to try, in order. Marks alone need a short label per line; without one, each CPU is drawn with its number.
+ */
 function listStyles(view: MachineView, paint: Paint): Style[] {
   const machine = machineOf(view.topology);
   const digits = String(machine.online.union(view.offline).toArray().at(-1) ?? 0).length;
@@ -123,7 +125,9 @@ function drawSection(view: MachineView, section: Section, style: FittedStyle): P
   return [titleOf(view, section), ...body];
 }
 
-/** The cache of these cores: where each line has one alone, nothing but its name shows that a new line is another cache. */
+/**
+ * The cache of these cores: where each line has one alone, nothing but its name shows that a new line is another cache.
+ */
 function cacheOfSlots(view: MachineView, slots: readonly Slot[] = []): string | undefined {
   const { online, uncoreCaches } = machineOf(view.topology);
   const cpu = slots.flat().find((each) => each !== undefined && online.has(each));

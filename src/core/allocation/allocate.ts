@@ -19,9 +19,15 @@ export interface AllocationRequest {
   readonly strategy: 'packed' | 'spread';
   /** prefer-align-cpus-by-uncorecache; only for the packed algorithm. */
   readonly preferAlignByUncoreCache: boolean;
-  /** Only for the distributed algorithm: CPUs are allocated in groups of this size (threads per core with full-pcpus-only). */
+  /**
+   * Only for the distributed algorithm: CPUs are allocated in groups of this size (threads per core with
+   * full-pcpus-only).
+   */
   readonly cpuGroupSize: number;
-  /** align-by-socket; only for the distributed algorithm: NUMA nodes of one socket go before nodes of several. Absent = false. */
+  /**
+   * align-by-socket; only for the distributed algorithm: NUMA nodes of one socket go before nodes of several. Absent =
+   * false.
+   */
   readonly alignBySocket?: boolean;
 }
 
@@ -57,7 +63,10 @@ export function allocate(request: AllocationRequest): AllocationResult {
   return { ok: true, cpus: CpuSet.of(run.taken), steps: run.steps };
 }
 
-/** One run of the allocation routine as the options of the static policy demand it, on cores of one kind where these suffice. */
+/**
+ * One run of the allocation routine as the options of the static policy demand it, on cores of one kind where these
+ * suffice.
+ */
 export function allocateByOptions(
   topology: Topology,
   options: StaticPolicyOptions,

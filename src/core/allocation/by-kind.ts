@@ -3,9 +3,9 @@ import { CpuSet } from '../cpuset';
 import type { Topology } from '../topology';
 
 /**
- * The CPUs among which `count` are to be chosen, in the order in which to try: those of each kind of cores that has this number, so that no
- * container runs on fast and slow cores together, and at last all. A kind of which the pod holds more CPUs goes first, then the faster
- * one. One set on a machine with one kind of cores.
+ * The CPUs among which `count` are to be chosen, in the order in which to try: those of each kind of cores that has
+ * this number, so that no container runs on fast and slow cores together, and at last all. A kind of which the pod
+ * holds more CPUs goes first, then the faster one. One set on a machine with one kind of cores.
  */
 export function listByKind(
   { coreKinds }: Topology,

@@ -9,7 +9,9 @@ export interface NodeChoice {
   /** CPUs are allocated in groups of this size; `count` is a multiple of it. */
   readonly groupSize: number;
   readonly maxNodes: number;
-  /** Groups of nodes, ascending: those within one group go before all others (align-by-socket). Absent = no such order. */
+  /**
+   * Groups of nodes, ascending: those within one group go before all others (align-by-socket). Absent = no such order.
+   */
   readonly sockets?: readonly (readonly number[])[];
 }
 
@@ -23,20 +25,23 @@ export interface ChosenNodes {
   readonly bounded: boolean;
 }
 
-/** Nodes that the search looks at, over all combinations, before it ends with the best that it has found; some 10 ms. */
+/**
+ * Nodes that the search looks at, over all combinations, before it ends with the best that it has found; some 10 ms.
+ */
 const MAX_EFFORT = 200_000;
 
 /**
- * As few nodes as possible that can give the count in equal shares; of those combinations the one that leaves the
- * free CPUs of all nodes most evenly spread, by the kubelet's measure: the standard deviation, rounded to three decimals.
- * Of equals the first in order wins. Undefined when no number of nodes up to `maxNodes` will do.
+ * As few nodes as possible that can give the count in equal shares; of those combinations the one that leaves the free
+ * CPUs of all nodes most evenly spread, by the kubelet's measure: the standard deviation, rounded to three decimals. Of
+ * equals the first in order wins. Undefined when no number of nodes up to `maxNodes` will do.
  *
- * With `sockets`, combinations within one socket go before all others, and nodes with less than an equal share lower the share of all, as in
- * the kubelet since 1.37 (`takeByTopologyNUMADistributed`, pkg/kubelet/cm/cpumanager/cpu_assignment.go).
+ * With `sockets`, combinations within one socket go before all others, and nodes with less than an equal share lower
+ * the share of all, as in the kubelet since 1.37 (`takeByTopologyNUMADistributed`,
+ * pkg/kubelet/cm/cpumanager/cpu_assignment.go).
  *
  * The kubelet scores every combination, and every set of nodes for what is left over within each. Here a combination is
- * left out when it must score like an earlier one, or when not even the best way to distribute the rest (one group
- * at a time, from the fullest node) could make it win.
+ * left out when it must score like an earlier one, or when not even the best way to distribute the rest (one group at a
+ * time, from the fullest node) could make it win.
  */
 export function chooseNodes(choice: NodeChoice): ChosenNodes | undefined {
   const all = choice.free.map((_, node) => node);
@@ -143,7 +148,10 @@ function fullestNodes(free: readonly number[], size: number, among: readonly num
     .sort((a, b) => a - b);
 }
 
-/** The score of an allocation: the unevenness of the free CPUs after it. It depends only on the drop of the sum of their squares. */
+/**
+ * The score of an allocation: the unevenness of the free CPUs after it. It depends only on the drop of the sum of their
+ * squares.
+ */
 function createScore(free: readonly number[], count: number): (drop: number) => number {
   const sum = free.reduce((total, cpus) => total + cpus, 0) - count;
   const squares = free.reduce((total, cpus) => total + cpus ** 2, 0);

@@ -1,6 +1,7 @@
 /**
- * Visits combinations of `size` indices in lexicographic order until the visitor says that one will do; true when one did.
- * Of combinations with the same values in the same order only the first is visited. The list is reused: copy it to keep it.
+ * Visits combinations of `size` indices in lexicographic order until the visitor says that one will do; true when one
+ * did. Of combinations with the same values in the same order only the first is visited. The list is reused: copy it to
+ * keep it.
  */
 export function findCombination(
   values: readonly number[],

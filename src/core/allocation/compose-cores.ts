@@ -3,8 +3,8 @@ import type { CoresOfSize } from '../topology';
 type Sizes = readonly Pick<CoresOfSize, 'size' | 'cores'>[];
 
 /**
- * The number of whole cores of each size that make exactly `count` CPUs together, as many of the larger ones as possible; in the order of
- * the sizes. Undefined when no whole cores do. Costs `count` steps for each size.
+ * The number of whole cores of each size that make exactly `count` CPUs together, as many of the larger ones as
+ * possible; in the order of the sizes. Undefined when no whole cores do. Costs `count` steps for each size.
  */
 export function composeCores(count: number, sizes: Sizes): readonly number[] | undefined {
   const largestFirst = sizes.map(({ size, cores }, place) => ({ size, cores, place })).sort((a, b) => b.size - a.size);

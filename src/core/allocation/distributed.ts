@@ -14,7 +14,8 @@ export interface Distribution {
 
 /**
  * The kubelet's distributed algorithm (distribute-cpus-across-numa): as few NUMA nodes as possible, in equal shares, so
- * that the machine stays balanced. A count that is no multiple of the group size, or that cannot be shared out, is packed.
+ * that the machine stays balanced. A count that is no multiple of the group size, or that cannot be shared out, is
+ * packed.
  */
 export function takeDistributed(run: Run, strategy: Strategy, { groupSize, alignBySocket }: Distribution): void {
   const { free, need } = run;

@@ -6,8 +6,9 @@ import { mergeRun, startAgain, startRun, stepOf, type Run } from './run';
 import { sequenceCaches, sequenceNodes, sequenceSockets } from './sequences';
 
 /**
- * prefer-align-cpus-by-uncorecache: takes CPUs of as few uncore caches as possible. The kubelet's way of it is taken wherever it reaches
- * that number. It does not where cores are free by halves, or where caches, cores or NUMA nodes are unequal: it compares means.
+ * prefer-align-cpus-by-uncorecache: takes CPUs of as few uncore caches as possible. The kubelet's way of it is taken
+ * wherever it reaches that number. It does not where cores are free by halves, or where caches, cores or NUMA nodes are
+ * unequal: it compares means.
  */
 export function takeFromFewestCaches(run: Run, strategy: Strategy): void {
   const { free, need } = run;
@@ -34,8 +35,9 @@ export function takeFromFewestCaches(run: Run, strategy: Strategy): void {
 }
 
 /**
- * As few caches as possible that have `need` free CPUs: of one NUMA node if one has them, else of one socket; with whole cores rather than
- * parts of cores; with as little left over as possible. Of equals those that come first in the order of units.
+ * As few caches as possible that have `need` free CPUs: of one NUMA node if one has them, else of one socket; with
+ * whole cores rather than parts of cores; with as little left over as possible. Of equals those that come first in the
+ * order of units.
  */
 function chooseCaches(free: FreeCpus, need: number): readonly number[] {
   const fewest = countCaches(free.count.uncoreCache, need);
@@ -60,7 +62,10 @@ function chooseCaches(free: FreeCpus, need: number): readonly number[] {
   return fit(all, sizes, need, fewest);
 }
 
-/** So many of these caches that together have `need`: each is the smallest that lets those after it suffice. None when they have too few. */
+/**
+ * So many of these caches that together have `need`: each is the smallest that lets those after it suffice. None when
+ * they have too few.
+ */
 function fit(caches: readonly number[], sizes: ArrayLike<number>, need: number, count: number): readonly number[] {
   const left = [...caches].sort((a, b) => sizes[a]! - sizes[b]!);
   if (sumOf(left.slice(-count), sizes) < need) return [];

@@ -4,7 +4,10 @@ import type { TopologyIndex, UnitIndex } from '../topology';
 
 export type UnitKind = 'core' | 'socket' | 'numaNode' | 'uncoreCache';
 
-/** The CPUs that are still free while one allocation runs: a flag per CPU, and a count per unit. Changes as CPUs are taken. */
+/**
+ * The CPUs that are still free while one allocation runs: a flag per CPU, and a count per unit. Changes as CPUs are
+ * taken.
+ */
 export interface FreeCpus {
   readonly index: TopologyIndex;
   readonly isFree: Uint8Array;
@@ -12,7 +15,10 @@ export interface FreeCpus {
   size: number;
 }
 
-/** The free CPUs of a set; ids that the topology does not have are left out. Counts what is free or what is not, whichever is less. */
+/**
+ * The free CPUs of a set; ids that the topology does not have are left out. Counts what is free or what is not,
+ * whichever is less.
+ */
 export function freeCpusOf(index: TopologyIndex, available: CpuSet): FreeCpus {
   const all = onlineOf(index);
   const some = available.intersect(all);

@@ -9,7 +9,8 @@ export type Strategy = 'packed' | 'spread';
 
 /**
  * The kubelet's packed algorithm: whole NUMA nodes and sockets as long as they fit, then (if asked for) few uncore
- * caches, then whole cores, then single CPUs; always from where the fewest are free. `spread` leaves the whole cores out.
+ * caches, then whole cores, then single CPUs; always from where the fewest are free. `spread` leaves the whole cores
+ * out.
  *
  * Takes what is needed, or as much as there is.
  */

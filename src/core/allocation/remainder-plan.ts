@@ -15,8 +15,8 @@ export interface RemainderInput {
 }
 
 /**
- * The ways to distribute the CPUs that equal shares leave over within one combination of nodes. Donors are the nodes that can
- * still give a group; each way lets some of them give in rounds.
+ * The ways to distribute the CPUs that equal shares leave over within one combination of nodes. Donors are the nodes
+ * that can still give a group; each way lets some of them give in rounds.
  */
 export class RemainderPlan {
   /** Index in the combination of each donor. */
@@ -113,7 +113,10 @@ export class RemainderPlan {
     return score(sharesDrop + largestDrop(free, groups, groupSize));
   }
 
-  /** The drop where each of these donors has enough for its rounds; the first ones give one group more, if any are left over. */
+  /**
+   * The drop where each of these donors has enough for its rounds; the first ones give one group more, if any are left
+   * over.
+   */
   private dropOfEqualRounds(indices: readonly number[]): number {
     const { groups, groupSize } = this.input;
     const rounds = Math.floor(groups / indices.length);
@@ -154,7 +157,9 @@ function sumOfSquaresDrop(cpus: number, given: number): number {
   return cpus ** 2 - (cpus - given) ** 2;
 }
 
-/** The largest drop of the sum of squares that giving groups can cause: always from the node with the most free CPUs. */
+/**
+ * The largest drop of the sum of squares that giving groups can cause: always from the node with the most free CPUs.
+ */
 function largestDrop(free: readonly number[], groups: number, groupSize: number): number {
   const cpus = [...free].sort((a, b) => b - a);
   let left = groups;

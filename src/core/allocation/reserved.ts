@@ -19,11 +19,11 @@ export interface Held {
 
 /**
  * The CPUs to keep for the system: those that the operator lists, or as many as he wants, chosen on the empty machine
- * by the options of the policy, on the slowest kind of cores. A list that comes with a count must have that size. CPUs of a list may be out of
- * this node's bounds: these change.
+ * by the options of the policy, on the slowest kind of cores. A list that comes with a count must have that size. CPUs
+ * of a list may be out of this node's bounds: these change.
  *
- * `held`: of the CPUs that are reserved already as many stay as the number allows, and the others are chosen beside them. CPUs that are offline
- * count as those of the machine: they come back.
+ * `held`: of the CPUs that are reserved already as many stay as the number allows, and the others are chosen beside
+ * them. CPUs that are offline count as those of the machine: they come back.
  */
 export function chooseReserved(
   topology: Topology,

@@ -3,11 +3,12 @@ import type { Nesting, UnitIndex } from '../topology';
 import { orderUnits, type FreeCpus, type UnitKind } from './free-cpus';
 
 /*
- * The order in which units are tried. Those with the fewest free CPUs come first, so that broken units are used up before whole ones
- * are broken. Inner units are tried within their outer unit, so that neighbours are taken together.
+ * The order in which units are tried. Those with the fewest free CPUs come first, so that broken units are used up
+ * before whole ones are broken. Inner units are tried within their outer unit, so that neighbours are taken together.
  * Outermost are NUMA nodes, or sockets where a socket has several nodes.
  *
- * CPUs may be taken during the iteration: each outer unit is read when its turn comes, and the CPUs taken before lie in others.
+ * CPUs may be taken during the iteration: each outer unit is read when its turn comes, and the CPUs taken before lie in
+ * others.
  */
 
 /** NUMA nodes with free CPUs. */

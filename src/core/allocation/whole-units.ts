@@ -10,7 +10,10 @@ const RULES: Readonly<Record<UnitKind, { readonly rule: string; readonly unit?: 
   core: { rule: 'whole-core', unit: 'core' },
 };
 
-/** Takes units that are wholly free and not larger than what is needed. A unit is whole by its own size, not by the mean. */
+/**
+ * Takes units that are wholly free and not larger than what is needed. A unit is whole by its own size, not by the
+ * mean.
+ */
 export function takeWholeUnits(run: Run, kind: UnitKind): void {
   const { free } = run;
   const { cpus: cpusOf, ids, smallest } = free.index[kind];

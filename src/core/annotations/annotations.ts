@@ -14,7 +14,10 @@ export function annotationOf(annotations: Annotations, name: string): string | u
   return Object.hasOwn(annotations, name) ? annotations[name] : undefined;
 }
 
-/** True for a pod that is to be kept off reserved CPUs, also where it shares. Only the exact text `true` says so, as in Crane. */
+/**
+ * True for a pod that is to be kept off reserved CPUs, also where it shares. Only the exact text `true` says so, as in
+ * Crane.
+ */
 export function excludesReserved(annotations: Annotations): boolean {
   return annotationOf(annotations, EXCLUDE_RESERVED) === 'true';
 }

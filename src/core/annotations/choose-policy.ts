@@ -13,8 +13,8 @@ interface Family {
 }
 
 /**
- * The annotations of cpusetd come before Crane's. Kubernetes allows one slash in the name of an annotation, so through an API server only the
- * second form for a container passes; the first is for pods that come another way.
+ * The annotations of cpusetd come before Crane's. Kubernetes allows one slash in the name of an annotation, so through
+ * an API server only the second form for a container passes; the first is for pods that come another way.
  */
 const FAMILIES: readonly Family[] = [
   {
@@ -30,9 +30,9 @@ const FAMILIES: readonly Family[] = [
 ];
 
 /**
- * The policy for a container: what its pod's annotations choose as far as the operator lets pods choose, else the node's.
- * An annotation for the one container comes before one for the pod. A value that is unknown or not allowed counts
- * as not set, and is remarked.
+ * The policy for a container: what its pod's annotations choose as far as the operator lets pods choose, else the
+ * node's. An annotation for the one container comes before one for the pod. A value that is unknown or not allowed
+ * counts as not set, and is remarked.
  */
 export function choosePolicy(
   { cpuManagerPolicy, podPolicies = [] }: Pick<Settings, 'cpuManagerPolicy' | 'podPolicies'>,

@@ -3,7 +3,10 @@ import { annotationOf, quote, type Annotations, type Remark } from './annotation
 /** For the whole pod. */
 const OF_POD = 'cpusetd.io/cpu-identity';
 
-/** For one container, whose name follows. Only the second form passes an API server: Kubernetes allows one slash in a name. */
+/**
+ * For one container, whose name follows. Only the second form passes an API server: Kubernetes allows one slash in a
+ * name.
+ */
 const OF_CONTAINER = ['cpusetd.io/cpu-identity/container.', 'cpu-identity.cpusetd.io/container.'] as const;
 
 export interface IdentityChoice {
@@ -15,8 +18,9 @@ export interface IdentityChoice {
 const UNASKED: IdentityChoice = { isWanted: false, remarks: [] };
 
 /**
- * The choice of a pod for one container: `on` or `off`. An annotation for the one container comes before the pod's. Another value, and `on` where
- * the operator does not offer the file, count as not set, and are remarked: no pod is refused for it.
+ * The choice of a pod for one container: `on` or `off`. An annotation for the one container comes before the pod's.
+ * Another value, and `on` where the operator does not offer the file, count as not set, and are remarked: no pod is
+ * refused for it.
  */
 export function chooseIdentity(
   { cpuIdentity = false }: { readonly cpuIdentity?: boolean },

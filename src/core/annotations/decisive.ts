@@ -17,8 +17,8 @@ const MAX_KEPT = 1024;
  * The annotations of a pod that decide anything here, with their values cut to what can decide: some kilobytes at most,
  * whatever the pod's author writes. Made once for each pod where it is read: the rest never goes further.
  *
- * `containerNames`: the containers of the pod, where they are known; annotations for others are left out, and nothing that is
- * not of use is looked at. Where they are not known, the first `MAX_KEPT` count.
+ * `containerNames`: the containers of the pod, where they are known; annotations for others are left out, and nothing
+ * that is not of use is looked at. Where they are not known, the first `MAX_KEPT` count.
  */
 export function decisiveAnnotations(
   annotations: Readonly<Record<string, unknown>>,
@@ -74,8 +74,8 @@ function isDecisive(name: string): boolean {
 }
 
 /**
- * The annotations of a spec in the form that is kept on disk: `digestAnnotations` and `choosePolicy` make the same of it, and the
- * scheduler's result is what was read of it.
+ * The annotations of a spec in the form that is kept on disk: `digestAnnotations` and `choosePolicy` make the same of
+ * it, and the scheduler's result is what was read of it.
  */
 export function rememberedAnnotations(annotations: Annotations): Annotations {
   const kept = new DecisiveAnnotations(Infinity);
@@ -84,7 +84,10 @@ export function rememberedAnnotations(annotations: Annotations): Annotations {
   return result === undefined ? kept.all : { ...kept.all, [TOPOLOGY_RESULT]: formatTopologyResult(result) };
 }
 
-/** Cuts a text, so that it still is too long to be valid, and copies it: a part of a string keeps the whole string in memory. */
+/**
+ * Cuts a text, so that it still is too long to be valid, and copies it: a part of a string keeps the whole string in
+ * memory.
+ */
 function cut(name: string, value: string): string {
   const most = name === TOPOLOGY_RESULT ? MAX_RESULT_LENGTH : MAX_VALUE_LENGTH;
   if (value.length <= most) return value;

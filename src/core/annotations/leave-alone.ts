@@ -34,7 +34,10 @@ const preserve = (what: string, part: LeftAlone): Key => ({
   values: { true: part, false: undefined },
 });
 
-/** Kubernetes allows one slash in the name of an annotation, so through an API server only the second form for a container passes. */
+/**
+ * Kubernetes allows one slash in the name of an annotation, so through an API server only the second form for a
+ * container passes.
+ */
 const KEYS: readonly Key[] = [
   {
     pod: ['cpusetd.io/leave-alone'],
@@ -50,9 +53,9 @@ const NO_RULES: readonly LeaveAloneRule[] = [];
 const NOTHING: LeaveAloneChoice = { remarks: [] };
 
 /**
- * The part of a container that is left alone: by a rule of the operator, else by an annotation of its pod where the operator lets pods ask. Of one
- * key an annotation for the container comes before one for the pod; of several keys the one that leaves more alone decides. An
- * annotation that is not followed is remarked.
+ * The part of a container that is left alone: by a rule of the operator, else by an annotation of its pod where the
+ * operator lets pods ask. Of one key an annotation for the container comes before one for the pod; of several keys the
+ * one that leaves more alone decides. An annotation that is not followed is remarked.
  */
 export function chooseLeaveAlone(
   { leaveAlone = NO_RULES, podLeaveAlone = false }: Pick<Settings, 'leaveAlone' | 'podLeaveAlone'>,
@@ -104,7 +107,10 @@ export function isLeaveAloneChoice(annotation: string): boolean {
 /** True for a pod with an annotation of this kind; found once for all its containers. */
 const mayAsk = oncePer((annotations: Annotations): boolean => Object.keys(annotations).some(isLeaveAloneChoice));
 
-/** The rules whose namespace and pod are those of a pod: found once for all its containers, however many rules there are. */
+/**
+ * The rules whose namespace and pod are those of a pod: found once for all its containers, however many rules there
+ * are.
+ */
 const rulesOfPods = oncePer((rules: readonly LeaveAloneRule[]) =>
   oncePer((pod: PodNames) =>
     rules.filter(

@@ -20,14 +20,16 @@ export type ParsedResult =
   | {
       readonly ok: true;
       readonly result: TopologyResult;
-      /** The part that crane-scheduler counts as used: it compares names of zones, so only what it would name itself. */
+      /**
+       * The part that crane-scheduler counts as used: it compares names of zones, so only what it would name itself.
+       */
       readonly announced: TopologyResult;
     }
   | { readonly ok: false; readonly because: string };
 
 /**
- * Reads the annotation that Crane's scheduler writes: a JSON array of zones, of which those of the type `Node` count, with
- * the node's number after the first four characters of the name and `resources.capacity.cpu` in whole CPUs:
+ * Reads the annotation that Crane's scheduler writes: a JSON array of zones, of which those of the type `Node` count,
+ * with the node's number after the first four characters of the name and `resources.capacity.cpu` in whole CPUs:
  * `[{"name":"node0","type":"Node","resources":{"capacity":{"cpu":"2"}}}]`. Never throws, whatever the text.
  */
 export function parseTopologyResult(text: string): ParsedResult {
@@ -106,7 +108,8 @@ export function formatTopologyResult(parsed: ParsedResult): string {
 
 /**
  * The scheduler's choice for the pod, as far as it can be believed: the annotation is the pod author's to write, so it
- * may neither name more CPUs than the pod asks for, nor too few for the container, nor nodes that the machine does not have.
+ * may neither name more CPUs than the pod asks for, nor too few for the container, nor nodes that the machine does not
+ * have.
  */
 export function readTopologyResult(
   topology: Topology,

@@ -57,7 +57,10 @@ export interface OwnerAudit {
 
 /** Time that the owner's threads did not get. */
 export interface Stolen {
-  /** Time on a CPU, and ready without one, of all its threads, in ms. The time that they were ready is behind foreign threads and behind threads of its own. */
+  /**
+   * Time on a CPU, and ready without one, of all its threads, in ms. The time that they were ready is behind foreign
+   * threads and behind threads of its own.
+   */
   readonly ranMs: number;
   readonly waitedMs: number;
   /** Times that a thread of it had to make room. */

@@ -9,7 +9,10 @@ export interface ExclusiveOwner {
   readonly cpus: CpuSet;
 }
 
-/** The threads and interrupts of a node up to one moment. All counts are since the boot, or since the start of the thread. */
+/**
+ * The threads and interrupts of a node up to one moment. All counts are since the boot, or since the start of the
+ * thread.
+ */
 export interface AuditSample {
   /** Time since the boot at which the reading began, in ticks of 10 ms. */
   readonly atTicks: number;
@@ -54,7 +57,9 @@ export interface CountSample {
   readonly counts: ReadonlyMap<number, number>;
 }
 
-/** The kinds of threads, by the way in which they are kept off a CPU; they are labels of metrics and therefore fixed. */
+/**
+ * The kinds of threads, by the way in which they are kept off a CPU; they are labels of metrics and therefore fixed.
+ */
 export const TASK_KINDS = ['process', 'kernel', 'workqueue', 'irq', 'bound'] as const;
 
 /**
@@ -82,8 +87,8 @@ export interface TaskProgress {
 }
 
 /**
- * The progress of a thread since an earlier reading of the same thread. One that began after `sinceTicks` counts from its start; any other
- * without an earlier reading has no known progress.
+ * The progress of a thread since an earlier reading of the same thread. One that began after `sinceTicks` counts from
+ * its start; any other without an earlier reading has no known progress.
  */
 export function progressOf(
   task: TaskSample,

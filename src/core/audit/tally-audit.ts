@@ -98,7 +98,10 @@ export class AuditTally {
     return { foreignTasks, foreignNs, ownerWaitNs };
   }
 
-  /** The load of others since the reading before, by the ids of the owners' containers: none where nothing is known of before. */
+  /**
+   * The load of others since the reading before, by the ids of the owners' containers: none where nothing is known of
+   * before.
+   */
   loads(): ReadonlyMap<string, ForeignShare> {
     const loads = new Map<string, ForeignShare>();
     const spanNs = this.before ? (this.atTicks - this.before.atTicks) * NS_PER_TICK : 0;

@@ -29,8 +29,8 @@ export function tryParseCpuList(text: string): CpuSet | undefined {
 }
 
 /**
- * The ranges of such a list as they are written, a single id as a range of one. The cost does not depend on the size of a range.
- * Throws as `parseCpuList` does.
+ * The ranges of such a list as they are written, a single id as a range of one. The cost does not depend on the size of
+ * a range. Throws as `parseCpuList` does.
  */
 export function parseCpuRanges(text: string): readonly CpuRange[] {
   const trimmed = text.trim();

@@ -10,8 +10,9 @@ export interface ZoneGrant {
 }
 
 /**
- * `MostAllocated` takes as few zones as possible, and of these the ones that are left with the fewest CPUs: so zones with many free CPUs stay whole
- * for large pods. `LeastAllocated` takes the zones with the most free CPUs, as crane-scheduler does.
+ * `MostAllocated` takes as few zones as possible, and of these the ones that are left with the fewest CPUs: so zones
+ * with many free CPUs stay whole for large pods. `LeastAllocated` takes the zones with the most free CPUs, as
+ * crane-scheduler does.
  */
 export type Strategy = 'MostAllocated' | 'LeastAllocated';
 
@@ -39,7 +40,10 @@ export function chooseOneZone(wanted: Wanted, zones: readonly FreeZone[], strate
   return insufficient(request, (resource) => Math.max(0, ...zones.map((zone) => freeOf(zone, resource))), 1);
 }
 
-/** Takes zone after zone, those with the most free CPUs first. Packing leaves out all zones but the ones that it has chosen. */
+/**
+ * Takes zone after zone, those with the most free CPUs first. Packing leaves out all zones but the ones that it has
+ * chosen.
+ */
 export function spreadOverZones({ request }: Wanted, zones: readonly FreeZone[], strategy: Strategy): Choice {
   const candidates = strategy === 'MostAllocated' ? chooseFewest(zones, request) : zones;
   const mostFirst = [...candidates].sort((a, b) => b.cpu - a.cpu);
@@ -64,8 +68,8 @@ export function spreadOverZones({ request }: Wanted, zones: readonly FreeZone[],
 const MAX_COMBINATIONS = 512;
 
 /**
- * The fewest zones that have the request together, and of these the ones with the fewest free CPUs. All zones when too many combinations
- * would have to be compared, or none suffices.
+ * The fewest zones that have the request together, and of these the ones with the fewest free CPUs. All zones when too
+ * many combinations would have to be compared, or none suffices.
  */
 function chooseFewest(zones: readonly FreeZone[], request: Amounts): readonly FreeZone[] {
   let left = MAX_COMBINATIONS;

@@ -25,11 +25,13 @@ export interface LeftCpus {
 }
 
 /**
- * Tells whether a pod fits on a node, by what the node publishes: the one answer of the extender, of `kubectl cpuset`, and of all reports. Pure.
+ * Tells whether a pod fits on a node, by what the node publishes: the one answer of the extender, of `kubectl cpuset`,
+ * and of all reports. Pure.
  *
- * On a node of cpusetd, what fits is given by the node as long as nothing else changes there; see README.md for what is refused
- * although it would be given. On other nodes it is the Filter of crane-scheduler's NodeResourceTopologyMatch, without its faults: of zones that
- * are equal the first counts, an over-used zone has nothing free, and a pod that needs more than all zones have does not fit.
+ * On a node of cpusetd, what fits is given by the node as long as nothing else changes there; see README.md for what is
+ * refused although it would be given. On other nodes it is the Filter of crane-scheduler's NodeResourceTopologyMatch,
+ * without its faults: of zones that are equal the first counts, an over-used zone has nothing free, and a pod that
+ * needs more than all zones have does not fit.
  *
  * @param node undefined: the node has published nothing
  * @param used the amounts that other pods have in each zone, by their results
@@ -60,7 +62,10 @@ export function fitPodInto(
     : fitSet(needs, free, { isTogether, strategy });
 }
 
-/** True when the pod still fits with the zones of an earlier answer: they are free, and by the rules that count now they would be its answer. */
+/**
+ * True when the pod still fits with the zones of an earlier answer: they are free, and by the rules that count now they
+ * would be its answer.
+ */
 export function fitsInto(pod: PodToPlace, node: NodeOffer, used: ZoneAmounts, granted: ZoneAmounts): boolean {
   const { rules } = node;
   if (rules === 'unreadable' || !hasRoomFor(node, used, granted)) return false;
@@ -125,8 +130,8 @@ function isFollowed(counts: ZoneCounts, needs: PodNeeds, rules: NodeRules, resul
 }
 
 /**
- * True for a pod that may be started container by container on counts: each costs a look at all combinations of zones, and a pod may have thousands.
- * Others have to fit into one zone.
+ * True for a pod that may be started container by container on counts: each costs a look at all combinations of zones,
+ * and a pod may have thousands. Others have to fit into one zone.
  */
 function canRehearse({ free }: ZoneCounts, { containers }: PodNeeds): boolean {
   return containers.length <= MAX_REHEARSED && containers.length * 2 ** free.length <= MAX_COMBINATIONS;
@@ -141,7 +146,9 @@ function notAligned({ request }: PodNeeds): Obstacle {
   return { kind: 'too-little', container: '', resource: CPU, wanted: cpuOf(request), available: 0, zones: 1 };
 }
 
-/** All containers get one set, as the result says. The policy's options and the topology manager do not count for it. */
+/**
+ * All containers get one set, as the result says. The policy's options and the topology manager do not count for it.
+ */
 function fitSet(needs: PodNeeds, free: FreeRoom, { isTogether, strategy }: Wish): Fit {
   const zones = free.byCpu;
   const tooMuch =
@@ -194,7 +201,10 @@ function takenBy(grants: readonly ZoneGrant[], zones: readonly FreeZone[]): read
   return zones.filter(hasCpus).map(({ name }) => cpus.get(name) ?? 0);
 }
 
-/** The result that names these CPUs; the other resources come from the same zones. Undefined where those have too little. */
+/**
+ * The result that names these CPUs; the other resources come from the same zones. Undefined where those have too
+ * little.
+ */
 function grantsOf(
   needs: PodNeeds,
   taken: readonly number[],

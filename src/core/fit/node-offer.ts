@@ -7,10 +7,16 @@ export interface NodeOffer {
   readonly isStatic: boolean;
   /** Pods that do not say otherwise get all their CPUs in one zone. */
   readonly isAware: boolean;
-  /** A scheduler writes into each pod which zones it gets, and counts by that; else the node chooses alone, and says what is free. */
+  /**
+   * A scheduler writes into each pod which zones it gets, and counts by that; else the node chooses alone, and says
+   * what is free.
+   */
   readonly byResults: boolean;
   readonly zones: readonly OfferedZone[];
-  /** CPU that all zones can give together, in thousandths: the shared pool keeps some wherever they are. Absent = their sum. */
+  /**
+   * CPU that all zones can give together, in thousandths: the shared pool keeps some wherever they are. Absent = their
+   * sum.
+   */
   readonly bound?: number;
   /** Absent for a node without cpusetd. `unreadable`: of a newer version, or damaged. */
   readonly rules?: NodeRules | 'unreadable';

@@ -5,7 +5,10 @@ import { NO_OPTIONS, type LeaveAloneRule, type Settings, type TopologyManagerPol
 import { oncePer } from '../once-per';
 import { threadsPerCore, type Topology } from '../topology';
 
-/** The rules by which a node gives CPUs to the containers of a pod, as far as they decide whether it fits. A node publishes them. */
+/**
+ * The rules by which a node gives CPUs to the containers of a pod, as far as they decide whether it fits. A node
+ * publishes them.
+ */
 export interface NodeRules {
   /** For every container whose pod did not choose, or may not. */
   readonly policy: PolicyName;
@@ -13,7 +16,10 @@ export interface NodeRules {
   readonly podPolicies: readonly PolicyName[];
   /** CPUs of the whole cores that are given (`full-pcpus-only`); 1 = any number of CPUs. */
   readonly cpusPerCore: number;
-  /** The policy that applies to CPUs that leave the shared pool: where a container that breaks it shares, it only prefers. */
+  /**
+   * The policy that applies to CPUs that leave the shared pool: where a container that breaks it shares, it only
+   * prefers.
+   */
   readonly topologyPolicy: TopologyManagerPolicy;
   readonly topologyScope: 'container' | 'pod';
   /** Present with `align-by-socket`; nodes by their index among the zones with CPUs. */

@@ -6,7 +6,9 @@ export type Obstacle =
   | { readonly kind: 'no-topology' }
   | { readonly kind: 'unreadable-rules' }
   | { readonly kind: 'split-core'; readonly container: string; readonly count: number; readonly cpusPerCore: number }
-  /** `zones`: the most zones that it may lie in; absent = any number of them. `container`: empty for the pod as a whole. */
+  /**
+   * `zones`: the most zones that it may lie in; absent = any number of them. `container`: empty for the pod as a whole.
+   */
   | {
       readonly kind: 'too-little';
       readonly container: string;

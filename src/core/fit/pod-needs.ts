@@ -23,11 +23,14 @@ export interface PodNeeds {
   /** In the order of their start; empty for a pod that shares. */
   readonly containers: readonly ContainerNeed[];
   /**
-   * The way in which they get CPUs: each container its own, all as one set by the scheduler's result, shared CPUs of some nodes, or
-   * some so and some otherwise.
+   * The way in which they get CPUs: each container its own, all as one set by the scheduler's result, shared CPUs of
+   * some nodes, or some so and some otherwise.
    */
   readonly way: 'each' | 'set' | 'nodes' | 'mixed';
-  /** The most that these containers have at one time: CPU in thousandths, and the other resources that are looked at in zones. */
+  /**
+   * The most that these containers have at one time: CPU in thousandths, and the other resources that are looked at in
+   * zones.
+   */
   readonly request: Amounts;
   /** Its CPU, in thousandths. */
   readonly cpu: number;
@@ -37,7 +40,10 @@ export interface PodNeeds {
   readonly podCount: number;
 }
 
-/** The needs of a pod on a node with these rules; without rules as crane-scheduler reads them. Made once for each pod and rules. */
+/**
+ * The needs of a pod on a node with these rules; without rules as crane-scheduler reads them. Made once for each pod
+ * and rules.
+ */
 export function needsOf(pod: PodToPlace, rules: NodeRules | undefined): PodNeeds {
   return rules ? needsByRules(pod)(rules) : needsWithoutRules(pod);
 }

@@ -8,8 +8,14 @@ export interface PodToPlace {
   readonly isOfDaemonSet: boolean;
   /** All CPUs in one zone, or anywhere (`topology.crane.io/topology-awareness`); undefined = as the node has it. */
   readonly awareness: boolean | undefined;
-  /** Crane's scheduler leaves its zones alone (`topology.crane.io/cpu-policy: none`). A node with rules of its own decides by these. */
+  /**
+   * Crane's scheduler leaves its zones alone (`topology.crane.io/cpu-policy: none`). A node with rules of its own
+   * decides by these.
+   */
   readonly declines: boolean;
-  /** The requests of each container, by its name, of the resources that are looked at in zones; without CPU no zone matters. */
+  /**
+   * The requests of each container, by its name, of the resources that are looked at in zones; without CPU no zone
+   * matters.
+   */
   readonly requests: ReadonlyMap<string, Amounts>;
 }

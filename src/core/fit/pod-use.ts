@@ -10,16 +10,20 @@ import { settingsOfRules, type NodeRules } from './node-rules';
 /** A bound pod with a topology-result. */
 export interface Announcement {
   readonly spec: PodSpec;
-  /** The amounts of the result as crane-scheduler reads it, by zone: of each resource but CPU at most what the pod requests. */
+  /**
+   * The amounts of the result as crane-scheduler reads it, by zone: of each resource but CPU at most what the pod
+   * requests.
+   */
   readonly zones: ZoneAmounts;
 }
 
 const NOTHING: TopologyResult = new Map();
 
 /**
- * The CPUs that a pod's topology-result names on a node with these settings, by NUMA node. None for a result that the node does not follow: one that
- * can't be read, or names more CPUs than the pod's containers are entitled to. The node publishes what it has by this, and schedulers subtract by it:
- * with another reading on one side CPUs would be given twice.
+ * The CPUs that a pod's topology-result names on a node with these settings, by NUMA node. None for a result that the
+ * node does not follow: one that can't be read, or names more CPUs than the pod's containers are entitled to. The node
+ * publishes what it has by this, and schedulers subtract by it: with another reading on one side CPUs would be given
+ * twice.
  */
 export function announcedOf(settings: Settings, spec: PodSpec): TopologyResult {
   const parsed = resultOf(spec.annotations);
@@ -37,7 +41,10 @@ const entitledSum = oncePer((settings: Settings) =>
   ),
 );
 
-/** The amounts that a pod takes of the zones of its node; without rules of the node each zone counts for at most the CPU that the pod requests in all. */
+/**
+ * The amounts that a pod takes of the zones of its node; without rules of the node each zone counts for at most the CPU
+ * that the pod requests in all.
+ */
 export function useOf({ spec, zones }: Announcement, rules: NodeRules | undefined): ZoneAmounts {
   if (rules) return withCpus(zones, announcedOf(settingsOfRules(rules), spec));
   const most = sumPodRequest(spec);

@@ -19,19 +19,20 @@ export interface ZoneCounts {
 }
 
 /**
- * The outcome of a pod's start. `taken`: the CPUs of each zone that its containers have when all have started; absent where a container lies in
- * several zones, since the node then chooses how many of each.
+ * The outcome of a pod's start. `taken`: the CPUs of each zone that its containers have when all have started; absent
+ * where a container lies in several zones, since the node then chooses how many of each.
  */
 export type Rehearsal =
   | { readonly obstacle: Obstacle; readonly taken?: never }
   | { readonly obstacle?: never; readonly taken?: readonly number[] };
 
 /**
- * Starts the containers of a pod one after the other on counts of free CPUs, as the node would: by the hints of its topology manager
- * (`core/hints`), and by the scheduler's result where there is one (`result`: CPUs by zone), which it follows as far as the topology manager lets it.
+ * Starts the containers of a pod one after the other on counts of free CPUs, as the node would: by the hints of its
+ * topology manager (`core/hints`), and by the scheduler's result where there is one (`result`: CPUs by zone), which it
+ * follows as far as the topology manager lets it.
  *
- * The counts do not say how a container in several zones is split. From then on each zone is taken to have lost all of it: so what passes is
- * given by the node, and a pod of several containers may be refused that the node would start.
+ * The counts do not say how a container in several zones is split. From then on each zone is taken to have lost all of
+ * it: so what passes is given by the node, and a pod of several containers may be refused that the node would start.
  */
 export function rehearse(zones: ZoneCounts, needs: PodNeeds, rules: NodeRules, result?: readonly number[]): Rehearsal {
   const start = new PodStart(zones, needs, rules, result);
@@ -109,7 +110,9 @@ class PodStart {
     return undefined;
   }
 
-  /** The parts of what the pod's other containers leave of the result, where the topology manager accepts these zones. */
+  /**
+   * The parts of what the pod's other containers leave of the result, where the topology manager accepts these zones.
+   */
   private followResult({ count }: ContainerNeed): ReadonlyMap<number, number> | undefined {
     const { result, rules, running } = this;
     if (!result) return undefined;
@@ -128,8 +131,8 @@ class PodStart {
   private choose({ count }: { readonly count: number }, reach: NodeMask): NodeMask | undefined {
     const { idle, running } = this;
     const forPod = this.rules.topologyScope === 'pod';
-    // Each container is asked for all CPUs of the pod, those that it has included: the zones of the first one are the answer for the others too,
-    // wherever in these it lies.
+    // Each container is asked for all CPUs of the pod, those that it has included: the zones of the first one are the
+    // answer for the others too, wherever in these it lies.
     if (forPod && this.somewhere > 0) return this.strays ? undefined : reach;
     const inReach = (amounts: readonly number[]): number[] => amounts.map((n, i) => (reach & (1 << i) ? n : 0));
     const held = forPod ? idle.map((n, i) => n + running[i]!) : inReach(idle);

@@ -35,7 +35,9 @@ interface AlignInput {
   readonly providers: readonly ProviderHints[];
 }
 
-/** Merges the hints of all providers and judges the result by the policy: none and best-effort accept whatever there is. */
+/**
+ * Merges the hints of all providers and judges the result by the policy: none and best-effort accept whatever there is.
+ */
 export function align({ topology, policy, options, providers }: AlignInput): Alignment {
   if (policy === 'none') return { kind: 'accept', preferred: true, because: 'topology-manager-policy is none' };
   const nodeCount = topology.numaNodes.length;

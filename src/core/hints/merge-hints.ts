@@ -33,7 +33,9 @@ export interface ResourceHints {
   readonly hints: HintTable;
 }
 
-/** One table per resource: no opinion becomes "anywhere"; a request that cannot be met "anywhere, but not preferred". */
+/**
+ * One table per resource: no opinion becomes "anywhere"; a request that cannot be met "anywhere, but not preferred".
+ */
 export function collectHints(providers: readonly ProviderHints[], nodeCount: number): ResourceHints[] {
   const only = (hint: number): HintTable => {
     const table = new Uint8Array(2 ** nodeCount);

@@ -19,8 +19,8 @@ export const FITS = 1;
 export const PREFERRED = 2;
 
 /**
- * Every hint for one resource, as a table over all masks; index 0 is the hint without a mask. A table of 16 nodes has 64 KiB, where a
- * list of hints would take megabytes. A table without any hint: the request cannot be met.
+ * Every hint for one resource, as a table over all masks; index 0 is the hint without a mask. A table of 16 nodes has
+ * 64 KiB, where a list of hints would take megabytes. A table without any hint: the request cannot be met.
  */
 export type HintTable = Uint8Array;
 
@@ -49,8 +49,9 @@ export function countNodes(mask: NodeMask): number {
 export type Distances = readonly (readonly number[])[];
 
 /**
- * The best of the masks that are marked: of the first number of nodes in `sizes` that any has; of these the nearest nodes, if
- * distances are given, and then the lowest ones. Undefined when none is marked. Looks twice at each mask, at most.
+ * The best of the masks that are marked: of the first number of nodes in `sizes` that any has; of these the nearest
+ * nodes, if distances are given, and then the lowest ones. Undefined when none is marked. Looks twice at each mask, at
+ * most.
  */
 export function pickMask(marked: Uint8Array, sizes: Iterable<number>, distances?: Distances): NodeMask | undefined {
   const lowestOf = new Int32Array(32);
@@ -73,7 +74,9 @@ function pickNearest(marked: Uint8Array, size: number, lowest: NodeMask, distanc
     return from === to ? distances[from]![to]! : distances[from]![to]! + distances[to]![from]!;
   });
   const nodes = new Int32Array(nodeCount);
-  /** Sum over all ordered pairs of nodes, each with itself included. For masks of equal size it ranks as the mean does. */
+  /**
+   * Sum over all ordered pairs of nodes, each with itself included. For masks of equal size it ranks as the mean does.
+   */
   const sumDistances = (mask: NodeMask): number => {
     let count = 0;
     let sum = 0;
@@ -100,13 +103,13 @@ export function fewestFirst(nodeCount: number): number[] {
 }
 
 /**
- * Marks the masks that come out when one mask of each table is taken and all are intersected; the empty one left out. A hint
- * without a mask counts as the mask of all nodes.
+ * Marks the masks that come out when one mask of each table is taken and all are intersected; the empty one left out. A
+ * hint without a mask counts as the mask of all nodes.
  *
- * Instead of going through the product, counts for each mask how many ways lead to a superset of it: these counts multiply
- * (a and b are supersets of m just when their intersection is), and subtracting what lies above leaves the ways to the mask
- * itself. Costs nodes × 2^nodes for each table, whatever its hints. Of 16 nodes at most 3^16 pairs have the same intersection,
- * so 32 bits are enough for the result, however often the steps before it overflow.
+ * Instead of going through the product, counts for each mask how many ways lead to a superset of it: these counts
+ * multiply (a and b are supersets of m just when their intersection is), and subtracting what lies above leaves the
+ * ways to the mask itself. Costs nodes × 2^nodes for each table, whatever its hints. Of 16 nodes at most 3^16 pairs
+ * have the same intersection, so 32 bits are enough for the result, however often the steps before it overflow.
  */
 export function reachableMasks(tables: readonly HintTable[], nodeCount: number): Uint8Array {
   const all = 2 ** nodeCount - 1;

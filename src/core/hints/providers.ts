@@ -15,11 +15,16 @@ export interface CpuHintRequest {
   readonly available: CpuSet;
   /** CPUs that are owned but may be taken over: those of exited containers of the same pod. */
   readonly reusable: CpuSet;
-  /** The most CPUs that the request can get on each combination of nodes; absent when that is all that is usable there. */
+  /**
+   * The most CPUs that the request can get on each combination of nodes; absent when that is all that is usable there.
+   */
   readonly most?: Float64Array;
 }
 
-/** Hints for exclusive CPUs. CPUs that can be taken over must be taken, so combinations without their nodes are left out. */
+/**
+ * Hints for exclusive CPUs. CPUs that can be taken over must be taken, so combinations without their nodes are left
+ * out.
+ */
 export function hintCpus({ topology, options, count, available, reusable, most }: CpuHintRequest): Hints {
   if (count < 1) return null;
   const usable = available.union(reusable);
@@ -37,7 +42,10 @@ export function hintCpus({ topology, options, count, available, reusable, most }
   );
 }
 
-/** Asks of nodes if whole cores there have exactly this number of CPUs together: cores of unlike sizes may not, although there are as many CPUs. */
+/**
+ * Asks of nodes if whole cores there have exactly this number of CPUs together: cores of unlike sizes may not, although
+ * there are as many CPUs.
+ */
 function fitsInWholeCores(topology: Topology, usable: CpuSet, count: number): (mask: NodeMask) => boolean {
   const ofNodes = topology.numaNodes.map(({ cpus }) => coresBySize(topology, cpus.intersect(usable)));
   return (mask) => {
@@ -70,8 +78,8 @@ export interface MemoryHintRequest {
 }
 
 /**
- * Hints for memory, over the nodes that have CPUs, each with the memory that is local to it. No opinion when the memory of the nodes is not
- * known.
+ * Hints for memory, over the nodes that have CPUs, each with the memory that is local to it. No opinion when the memory
+ * of the nodes is not known.
  */
 export function hintMemory({ topology, bytes, totalBytes, freeBytes }: MemoryHintRequest): Hints {
   if (bytes <= 0 || topology.memoryNodes.length === 0) return null;
@@ -94,8 +102,9 @@ export function hintMemory({ topology, bytes, totalBytes, freeBytes }: MemoryHin
 }
 
 /**
- * Hints for several kinds of memory that a container needs together, as the kubelet's memory manager gives them: combinations with room for
- * every kind. Preferred are those of as few nodes as could hold all kinds on an idle machine.
+ * Hints for several kinds of memory that a container needs together, as the kubelet's memory manager gives them:
+ * combinations with room for every kind. Preferred are those of as few nodes as could hold all kinds on an idle
+ * machine.
  */
 export function hintMemoryKinds(kinds: readonly MemoryHintRequest[]): Hints {
   const tablesOf = (each: readonly MemoryHintRequest[]): HintTable[] => each.flatMap((kind) => hintMemory(kind) ?? []);
@@ -113,9 +122,9 @@ export function hintMemoryKinds(kinds: readonly MemoryHintRequest[]): Hints {
 }
 
 /**
- * The hint for memory that was given already, by the nodes that it is on: just these, and preferred. The kubelet's memory manager gives the same
- * hint for a container that it has memory for (`regenerateHints`, pkg/kubelet/cm/memorymanager/policy_static.go). No opinion when no CPUs are
- * local to that memory.
+ * The hint for memory that was given already, by the nodes that it is on: just these, and preferred. The kubelet's
+ * memory manager gives the same hint for a container that it has memory for (`regenerateHints`,
+ * pkg/kubelet/cm/memorymanager/policy_static.go). No opinion when no CPUs are local to that memory.
  */
 export function hintGivenMemory(topology: Topology, mems: CpuSet): Hints {
   const near = new Set(nodesNear(topology, mems));
@@ -160,9 +169,9 @@ export interface SocketsOfNodes {
 }
 
 /**
- * Hints for a request: every combination of nodes that has enough usable and contains `within`; preferred are those with as
- * few nodes as could hold the request on an idle machine, and with `sockets` those that lie in as few sockets as these
- * nodes would need. `most` replaces the sums of what is usable. Looks once at each mask.
+ * Hints for a request: every combination of nodes that has enough usable and contains `within`; preferred are those
+ * with as few nodes as could hold the request on an idle machine, and with `sockets` those that lie in as few sockets
+ * as these nodes would need. `most` replaces the sums of what is usable. Looks once at each mask.
  */
 export function enumerateMasks(
   { total, usable, shared = [] }: NodeAmounts,

@@ -28,8 +28,8 @@ function kindOf(view: NodeView, container: Container): Pick<CpuIdentity, 'kind' 
 }
 
 /**
- * True when the kernel has the promise, as far as is known, or no process runs yet. The file names CPUs that the container can use: with more, it
- * would ask the kernel for an affinity that is refused.
+ * True when the kernel has the promise, as far as is known, or no process runs yet. The file names CPUs that the
+ * container can use: with more, it would ask the kernel for an affinity that is refused.
  */
 export function isInForce({ phase, promise, applied }: Container): boolean {
   if (!promise || !hasCgroup({ phase })) return true;

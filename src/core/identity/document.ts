@@ -39,7 +39,9 @@ export function formatIdentity({ kind, scope, cpus, numaNodes, memoryNodes, sinc
   return `${JSON.stringify(document, null, 2)}\n`;
 }
 
-/** Reads a file that an earlier process wrote. Undefined for anything else, which is written anew then. Never throws. */
+/**
+ * Reads a file that an earlier process wrote. Undefined for anything else, which is written anew then. Never throws.
+ */
 export function parseIdentity(text: string): CpuIdentity | undefined {
   try {
     const found = JSON.parse(text) as Partial<Document> | null;

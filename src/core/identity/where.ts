@@ -1,8 +1,8 @@
 import type { IdentityMount } from '../model/cpu-identity';
 
 /**
- * The directory in the container. Neither this nor anything else of a path is a pod's choice. It is not below /run: images, systemd and volumes of
- * read-only containers mount something over that, which would hide it.
+ * The directory in the container. Neither this nor anything else of a path is a pod's choice. It is not below /run:
+ * images, systemd and volumes of read-only containers mount something over that, which would hide it.
  */
 export const DIRECTORY_IN_CONTAINER = '/etc/cpusetd';
 
@@ -28,8 +28,8 @@ const CONTAINER_NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 /**
  * The name of the directory on the host; undefined for names that no Kubernetes has.
  *
- * It is made of the sandbox and the container's name, since a CRI request to create a container carries no id yet. A container that is created
- * again in its pod gets the same directory.
+ * It is made of the sandbox and the container's name, since a CRI request to create a container carries no id yet. A
+ * container that is created again in its pod gets the same directory.
  */
 export function directoryNameOf({
   sandboxId,

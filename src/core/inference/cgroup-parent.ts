@@ -22,11 +22,11 @@ const PATTERNS = compile(UID);
 
 /**
  * Reads QoS class and pod UID out of a pod's cgroup parent, as the kubelet's two drivers write it:
- * `/kubepods/burstable/pod<uid>` (cgroupfs), `kubepods-burstable-pod<uid_with_underscores>.slice` (systemd).
- * The part in front (a cgroup root, a nested kubelet) does not matter, and of a systemd path the last element is enough.
+ * `/kubepods/burstable/pod<uid>` (cgroupfs), `kubepods-burstable-pod<uid_with_underscores>.slice` (systemd). The part
+ * in front (a cgroup root, a nested kubelet) does not matter, and of a systemd path the last element is enough.
  *
- * `podUid`, when known, is accepted as the UID even if it does not look like one.
- * Undefined for a parent that is not a pod cgroup of the kubelet, the empty one of `--cgroups-per-qos=false` included.
+ * `podUid`, when known, is accepted as the UID even if it does not look like one. Undefined for a parent that is not a
+ * pod cgroup of the kubelet, the empty one of `--cgroups-per-qos=false` included.
  */
 export function parseCgroupParent(parent: string, podUid?: string): CgroupParent | undefined {
   if (parent.length > MAX_LENGTH) return undefined;
@@ -44,7 +44,9 @@ export function parseCgroupParent(parent: string, podUid?: string): CgroupParent
 /** A pod's cgroup parent, with the cgroup of all pods in it. */
 export interface LocatedPod extends CgroupParent {
   readonly driver: 'systemd' | 'cgroupfs';
-  /** The cgroup of all pods: a path that begins with a slash, under systemd the name of the slice without its suffix. */
+  /**
+   * The cgroup of all pods: a path that begins with a slash, under systemd the name of the slice without its suffix.
+   */
   readonly root: string;
 }
 

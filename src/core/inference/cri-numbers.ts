@@ -19,7 +19,10 @@ export function quotaUsOfMilli(milliCpu: number, periodUs: number = DEFAULT_PERI
   return Math.max(Math.floor((milliCpu * periodUs) / 1000), MIN_QUOTA_US);
 }
 
-/** Thousandths of a CPU that the shares stand for: exact from 3m to 255,999m, else the highest or lowest that is possible. */
+/**
+ * Thousandths of a CPU that the shares stand for: exact from 3m to 255,999m, else the highest or lowest that is
+ * possible.
+ */
 export function milliOfShares(shares: number): number {
   return Math.ceil((shares * 1000) / SHARES_PER_CPU);
 }

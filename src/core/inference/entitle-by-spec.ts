@@ -6,11 +6,11 @@ import { exclusiveCpusOf } from '../model/pod-cpus';
 import { plural } from '../text';
 
 /**
- * True for a creation message with the numbers that the kubelet makes of this spec. They differ while a resize is pending or was not
- * admitted: then the message has the resources of the container, and the spec those that it may get.
+ * True for a creation message with the numbers that the kubelet makes of this spec. They differ while a resize is
+ * pending or was not admitted: then the message has the resources of the container, and the spec those that it may get.
  *
- * In a pod with resources as a whole, the kubelet gives a container without a CPU limit the limit of its pod. One that has no request either
- * then has the pod's shares too: it looks like one that asks for all CPUs of the pod.
+ * In a pod with resources as a whole, the kubelet gives a container without a CPU limit the limit of its pod. One that
+ * has no request either then has the pod's shares too: it looks like one that asks for all CPUs of the pod.
  */
 export function explainsMessage(
   { podResources }: Pick<PodSpec, 'podResources'>,
@@ -25,9 +25,9 @@ export function explainsMessage(
 }
 
 /**
- * The entitlement by the static policy: whole CPUs in a Guaranteed pod. Resources of the pod as a whole decide its QoS class only; a
- * container of it is entitled by its own request, as long as that is its limit. Its memory does not count: no message shows whether the
- * memory limit is the container's own.
+ * The entitlement by the static policy: whole CPUs in a Guaranteed pod. Resources of the pod as a whole decide its QoS
+ * class only; a container of it is entitled by its own request, as long as that is its limit. Its memory does not
+ * count: no message shows whether the memory limit is the container's own.
  */
 export function guaranteedBySpec(
   { qos, podResources }: Pick<PodSpec, 'qos' | 'podResources'>,

@@ -14,7 +14,9 @@ export type CpuRequest =
       readonly count: number;
       readonly because: string;
     }
-  /** The shared pool. A `doubt` is worth a warning: the numbers disagree with each other, or do not suffice to decide. */
+  /**
+   * The shared pool. A `doubt` is worth a warning: the numbers disagree with each other, or do not suffice to decide.
+   */
   | {
       readonly kind: 'shared';
       readonly qos: QosClass | 'unknown';
@@ -39,12 +41,13 @@ export function shared(qos: Shared['qos'], because: string, doubt?: Shared['doub
 /**
  * Infers the number of exclusive CPUs that a container is entitled to from the request to the runtime.
  *
- * Exclusive are containers of Guaranteed pods whose CPU shares are those of a whole number of CPUs, unless quota, memory
- * limit or the pod's sum contradict. In doubt a container is shared: too little isolation is repaired more easily than
- * CPUs that were taken from others by mistake.
+ * Exclusive are containers of Guaranteed pods whose CPU shares are those of a whole number of CPUs, unless quota,
+ * memory limit or the pod's sum contradict. In doubt a container is shared: too little isolation is repaired more
+ * easily than CPUs that were taken from others by mistake.
  *
  * Give it the resources as the kubelet asked for them: a quota that cpusetd itself has lifted reads as a conflict.
- * `podResources` are compared too; leave them out after an in-place resize, when they may be older than the container's.
+ * `podResources` are compared too; leave them out after an in-place resize, when they may be older than the
+ * container's.
  */
 export function inferCpuRequest(pod: PodInfo, container: ContainerInfo): CpuRequest {
   const parent = parseCgroupParent(pod.cgroupParent, pod.uid);
@@ -95,7 +98,8 @@ function inferWithinGuaranteed(resources: CpuResources, podResources: CpuResourc
       'contradiction',
     );
   }
-  // A kubelet that knows resources of the pod as a whole (1.34) sends the pod's limit for a container without one: none comes from an older one.
+  // A kubelet that knows resources of the pod as a whole (1.34) sends the pod's limit for a container without one: none
+  // comes from an older one.
   if ((resources.memoryLimitBytes ?? 0) <= 0) {
     return shared(qos, 'the container has no memory limit, so it is not Guaranteed by itself', 'contradiction');
   }

@@ -7,8 +7,8 @@ import { plural } from '../text';
 
 /**
  * Infers the targets of Crane's policies: a container whose CPU request is its limit, and a whole number, whatever the
- * QoS class of its pod and its memory. The shares give the request and the quota gives the limit; both must be there, so there
- * are no such containers where the kubelet sets no quotas (`cpuCFSQuota: false`).
+ * QoS class of its pod and its memory. The shares give the request and the quota gives the limit; both must be there,
+ * so there are no such containers where the kubelet sets no quotas (`cpuCFSQuota: false`).
  *
  * Give it the resources as the kubelet asked for them.
  */

@@ -1,8 +1,8 @@
 import { locatePod } from './cgroup-parent';
 
 /**
- * The cgroups that the kubelet makes for all its pods, as paths below the root of the hierarchy. Everything at `root` and below it is
- * Kubernetes' own; everything above it belongs to somebody else.
+ * The cgroups that the kubelet makes for all its pods, as paths below the root of the hierarchy. Everything at `root`
+ * and below it is Kubernetes' own; everything above it belongs to somebody else.
  */
 export interface Kubepods {
   readonly root: string;
@@ -23,8 +23,9 @@ export interface KubeletCgroups {
 }
 
 /**
- * Names Kubernetes' cgroups by the cgroup parent of one of its pods: `/system/kubepods/burstable/pod<uid>` gives `/system/kubepods`. Of a
- * slice the last element decides, because systemd nests it by its name. Undefined for a parent that is no pod's of the kubelet.
+ * Names Kubernetes' cgroups by the cgroup parent of one of its pods: `/system/kubepods/burstable/pod<uid>` gives
+ * `/system/kubepods`. Of a slice the last element decides, because systemd nests it by its name. Undefined for a parent
+ * that is no pod's of the kubelet.
  */
 export function kubepodsOfParent(cgroupParent: string, podUid?: string): Kubepods | undefined {
   const pod = locatePod(cgroupParent, podUid);
@@ -33,8 +34,9 @@ export function kubepodsOfParent(cgroupParent: string, podUid?: string): Kubepod
 }
 
 /**
- * Names them by the kubelet's configuration: the one of its driver, or both where the driver is not known. A dash of the cgroup root
- * becomes an underscore under systemd. Empty where the kubelet makes none, and for a root that leaves the hierarchy.
+ * Names them by the kubelet's configuration: the one of its driver, or both where the driver is not known. A dash of
+ * the cgroup root becomes an underscore under systemd. Empty where the kubelet makes none, and for a root that leaves
+ * the hierarchy.
  */
 export function kubepodsOfKubelet({
   cgroupRoot = '',
@@ -53,7 +55,10 @@ export function kubepodsOfKubelet({
   });
 }
 
-/** True for a path that ends in the name of a pod's cgroup, by either driver: another one within `Kubepods` is not the kubelet's. */
+/**
+ * True for a path that ends in the name of a pod's cgroup, by either driver: another one within `Kubepods` is not the
+ * kubelet's.
+ */
 export function isPodCgroup(path: string): boolean {
   return /(?:^|\/)pod[^/]+$|-pod[^/-]+\.slice$/.test(path);
 }
@@ -78,7 +83,10 @@ function isSafe(path: string): boolean {
   return !/[\u0000-\u001f\u007f]/.test(path) && !path.split('/').some((element) => element === '.' || element === '..');
 }
 
-/** `a-b.slice` -> `/a.slice/a-b.slice`, and the root for `-.slice`; see systemd.slice(5). Undefined for a text that is no name of a slice. */
+/**
+ * `a-b.slice` -> `/a.slice/a-b.slice`, and the root for `-.slice`; see systemd.slice(5). Undefined for a text that is
+ * no name of a slice.
+ */
 export function expandSlice(slice: string): string | undefined {
   if (slice === '-.slice') return '';
   if (!slice.endsWith('.slice') || slice.includes('/')) return undefined;

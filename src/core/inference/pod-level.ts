@@ -4,9 +4,10 @@ import { DEFAULT_PERIOD_US, MAX_SHARES, MIN_SHARES } from './cri-numbers';
 /**
  * True for a container whose message has the CPU request and the CPU limit of its whole pod.
  *
- * It is the only container with CPUs in its pod, or its pod has resources as a whole: there the kubelet gives a container the CPU limit of the pod
- * where it has none of its own, and the limit is the request of a container that has none (`getCPULimit`, Kubernetes 1.34 to 1.37). Its memory
- * limit does not count: it may be its own. From 256 CPUs on, shares say too little, and there has to be a limit.
+ * It is the only container with CPUs in its pod, or its pod has resources as a whole: there the kubelet gives a
+ * container the CPU limit of the pod where it has none of its own, and the limit is the request of a container that has
+ * none (`getCPULimit`, Kubernetes 1.34 to 1.37). Its memory limit does not count: it may be its own. From 256 CPUs on,
+ * shares say too little, and there has to be a limit.
  *
  * @param pod the sums that the kubelet sent with the sandbox
  */

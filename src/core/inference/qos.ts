@@ -9,9 +9,9 @@ export interface SpecResources {
 const COUNTED = ['cpu', 'memory'] as const;
 
 /**
- * The QoS class of a pod from the resources of its init and app containers (not of ephemeral ones), by the kubelet's rule:
- * only cpu and memory count, and zero is the same as absent. Resources of the pod as a whole, where it has some, replace
- * those of its containers. Requests that default to limits must be filled in, as the API server does.
+ * The QoS class of a pod from the resources of its init and app containers (not of ephemeral ones), by the kubelet's
+ * rule: only cpu and memory count, and zero is the same as absent. Resources of the pod as a whole, where it has some,
+ * replace those of its containers. Requests that default to limits must be filled in, as the API server does.
  */
 export function classifyQos(containers: readonly SpecResources[], podLevel?: SpecResources): QosClass {
   const considered = podLevel ? [podLevel] : containers;

@@ -7,7 +7,10 @@ export const DEFAULT_IRQ = -1;
 export interface IrqReading {
   /** Its number, or `DEFAULT_IRQ`. */
   readonly irq: number;
-  /** Names of its handlers: a number may be given to another device later. Empty: nobody handles it now, as when a network card is down. */
+  /**
+   * Names of its handlers: a number may be given to another device later. Empty: nobody handles it now, as when a
+   * network card is down.
+   */
   readonly device: string;
   readonly affinity: CpuSet;
 }
@@ -58,7 +61,9 @@ export interface IrqSituation {
 /** Number of foreign changes after which an interrupt is left alone, so that two managers do not move it for ever. */
 export const MAX_FOREIGN_CHANGES = 3;
 
-/** Lists the writes after which no interrupt is sent to exclusive CPUs. Each gets its original CPUs without them. Pure. */
+/**
+ * Lists the writes after which no interrupt is sent to exclusive CPUs. Each gets its original CPUs without them. Pure.
+ */
 export function planIrqAffinity(situation: IrqSituation): IrqPlan {
   const { readings, known, exclusive, online, housekeeping, isNewRound = false } = situation;
   const byDefault = known.get(DEFAULT_IRQ);
@@ -132,8 +137,8 @@ export function resumeIrqs(originals: readonly IrqOriginal[], readings: readonly
 }
 
 /**
- * The originals that the kernel shows where nothing of them is remembered: an interrupt that may use all online CPUs but exactly the exclusive
- * ones had these too. No original is known for the others: they stay where they are. Pure.
+ * The originals that the kernel shows where nothing of them is remembered: an interrupt that may use all online CPUs
+ * but exactly the exclusive ones had these too. No original is known for the others: they stay where they are. Pure.
  */
 export function inferOriginals(
   readings: readonly IrqReading[],
@@ -146,7 +151,10 @@ export function inferOriginals(
     .map(({ irq, device, affinity }) => ({ irq, device, original: affinity.union(exclusive) }));
 }
 
-/** Lists the writes that give each interrupt its original CPUs back. One that someone else moved meanwhile keeps what it has. Pure. */
+/**
+ * Lists the writes that give each interrupt its original CPUs back. One that someone else moved meanwhile keeps what it
+ * has. Pure.
+ */
 export function planRestore(known: KnownIrqs, readings: readonly IrqReading[]): readonly IrqWrite[] {
   return readings.flatMap((reading) => {
     const found = sameDevice(known.get(reading.irq), reading);

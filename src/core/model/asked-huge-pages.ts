@@ -8,9 +8,9 @@ import { KINDS } from './pool-view';
 import type { AskingContainer } from './promised-huge-pages';
 
 /**
- * The huge pages that a container asks for: those in its pod's spec, else those of its message. containerd leaves them out of its messages unless
- * its operator sets `disable_hugetlb_controller` to false. The kubelet adds pages of the pod as a whole to the message of each container that has
- * no limit of its own; they belong to none of them.
+ * The huge pages that a container asks for: those in its pod's spec, else those of its message. containerd leaves them
+ * out of its messages unless its operator sets `disable_hugetlb_controller` to false. The kubelet adds pages of the pod
+ * as a whole to the message of each container that has no limit of its own; they belong to none of them.
  */
 export function askedHugePages(
   spec: PodSpec | undefined,
@@ -27,8 +27,9 @@ export interface AskingKeys {
 }
 
 /**
- * Finds the containers that ask for huge pages beside this one, by pod and in the order of its spec: those that run, and those whose CPUs are kept
- * until they are created, or created again. Those of its own pod that do not run at the same time as it are left out.
+ * Finds the containers that ask for huge pages beside this one, by pod and in the order of its spec: those that run,
+ * and those whose CPUs are kept until they are created, or created again. Those of its own pod that do not run at the
+ * same time as it are left out.
  */
 export function listAsking(
   view: NodeView,

@@ -31,13 +31,18 @@ export interface Assignment {
   readonly cpus: CpuSet;
   /** The NUMA nodes that it follows; only for a kind that does. */
   readonly nodes?: CpuSet;
-  /** `pod`: the CPUs are those of the pod, and its containers of this scope share them. Absent: of this container alone. */
+  /**
+   * `pod`: the CPUs are those of the pod, and its containers of this scope share them. Absent: of this container alone.
+   */
   readonly scope?: 'pod';
   /** Memory nodes promised with the CPUs; the empty set when memory is left alone. */
   readonly mems: CpuSet;
   /** Whole CPUs that the container asked for. */
   readonly requested: number;
-  /** The runtime's id of the container that holds the CPUs now; null when it has exited: the CPUs stay, idle, with the pod. */
+  /**
+   * The runtime's id of the container that holds the CPUs now; null when it has exited: the CPUs stay, idle, with the
+   * pod.
+   */
   readonly containerId: string | null;
   /**
    * The container is not created yet, and no other container of its pod may take the CPUs over. They can be fewer than

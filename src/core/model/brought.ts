@@ -4,8 +4,9 @@ import { keyOf, type AssignmentKey } from './assignment';
 import type { CpuResources } from './events';
 
 /**
- * The CPUs and memory nodes that a container's creation brought: the kubelet's memory manager, a workload of CRI-O or another NRI plugin
- * put them into the request. Kept on disk by pod and name, since the runtime's record has the answer of cpusetd afterwards.
+ * The CPUs and memory nodes that a container's creation brought: the kubelet's memory manager, a workload of CRI-O or
+ * another NRI plugin put them into the request. Kept on disk by pod and name, since the runtime's record has the answer
+ * of cpusetd afterwards.
  */
 export interface Brought {
   readonly podUid: string;
@@ -22,7 +23,8 @@ export type ReadBrought =
   | { readonly ok: false; readonly because: string };
 
 /**
- * Reads the lists of a creation, in the kernel's format. A list of all CPUs that are online bounds nothing, and counts as none.
+ * Reads the lists of a creation, in the kernel's format. A list of all CPUs that are online bounds nothing, and counts
+ * as none.
  */
 export function readBrought({ cpus, mems }: CpuResources, online: CpuSet): ReadBrought {
   if (cpus === undefined && mems === undefined) return { ok: true, brought: undefined };
@@ -45,7 +47,8 @@ export function broughtOf(
 }
 
 /**
- * The CPUs of a container that shares and brought its own: these, less those that others own exclusively. Undefined when none is left.
+ * The CPUs of a container that shares and brought its own: these, less those that others own exclusively. Undefined
+ * when none is left.
  */
 export function keptOfBrought(
   { topology, exclusive }: { readonly topology: Topology; readonly exclusive: CpuSet },

@@ -17,9 +17,9 @@ export interface PromisedQuota {
 }
 
 /**
- * The place of a container:
- * `exclusive` on CPUs of its own, `immovable` on CPUs that only shared containers use beside it, `numa` on what is shared
- * on its NUMA nodes, `shared` in the shared pool, `left-alone` on the CPUs that it started with.
+ * The place of a container: `exclusive` on CPUs of its own, `immovable` on CPUs that only shared containers use beside
+ * it, `numa` on what is shared on its NUMA nodes, `shared` in the shared pool, `left-alone` on the CPUs that it started
+ * with.
  */
 export type Placement = 'exclusive' | 'immovable' | 'numa' | 'shared' | 'left-alone';
 
@@ -72,20 +72,26 @@ export interface Container {
   readonly promise?: CpuPromise;
   /** The time of the promise, RFC 3339. */
   readonly promisedAt?: string;
-  /** The last values that the runtime or the kernel got; they differ from the promise until a pending move is carried out. */
+  /**
+   * The last values that the runtime or the kernel got; they differ from the promise until a pending move is carried
+   * out.
+   */
   readonly applied?: CpuPromise;
   /** The runtime's own record (the OCI spec), as far as known; it follows the promise in the background. */
   readonly runtimeRecord?: CpuPromise;
   /**
-   * The time since which it waits for CPUs of its own, RFC 3339. It ran already when cpusetd found it, and there were not enough
-   * CPUs. It shares until there are.
+   * The time since which it waits for CPUs of its own, RFC 3339. It ran already when cpusetd found it, and there were
+   * not enough CPUs. It shares until there are.
    */
   readonly waitingSince?: string;
   /** All its CPUs were free before its creation: if the creation fails, they are free again. */
   readonly freshAssignment: boolean;
   /** Written for the operator: why it is placed as it is. */
   readonly because: string;
-  /** The part of it that is about its CPUs: it holds for another creation of the container too. Absent where there is no such part, or it is not known. */
+  /**
+   * The part of it that is about its CPUs: it holds for another creation of the container too. Absent where there is no
+   * such part, or it is not known.
+   */
   readonly becauseOfCpus?: string;
 }
 

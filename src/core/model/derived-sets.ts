@@ -25,8 +25,8 @@ export function deriveSets(topology: Topology, settings: Settings, holdings: Hol
     nonExclusive: held,
     sharedPool: firstNonEmpty(
       notExclusive.minus(strictlyReserved),
-      // Only when CPUs went offline: shared containers must run somewhere, rather on reserved CPUs than on exclusive ones,
-      // and rather on those than nowhere. The reconciler reports it as violated.
+      // Only when CPUs went offline: shared containers must run somewhere, rather on reserved CPUs than on exclusive
+      // ones, and rather on those than nowhere. The reconciler reports it as violated.
       notExclusive,
       topology.online,
     ),

@@ -3,14 +3,20 @@ import type { CpuIdentity, IdentityMount } from './cpu-identity';
 import type { HugePages } from '../huge-pages';
 import type { PodSpec } from './pod-spec';
 
-/** A pod sandbox as the runtime describes it. Only `sandboxId` and `uid` identify it: other texts come from the pod and can be forged. */
+/**
+ * A pod sandbox as the runtime describes it. Only `sandboxId` and `uid` identify it: other texts come from the pod and
+ * can be forged.
+ */
 export interface PodInfo {
   readonly sandboxId: string;
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
   readonly annotations: Readonly<Record<string, string>>;
-  /** The pod's cgroup as the kubelet names it; carries the QoS class. Empty when the kubelet runs without cgroups per QoS. */
+  /**
+   * The pod's cgroup as the kubelet names it; carries the QoS class. Empty when the kubelet runs without cgroups per
+   * QoS.
+   */
   readonly cgroupParent: string;
   /** Sums over the pod from the kubelet; absent when the runtime does not send them. */
   readonly podResources?: CpuResources;
@@ -63,7 +69,10 @@ export interface ContainerInfo {
   readonly sandboxId: string;
   readonly name: string;
   readonly phase: ContainerPhase;
-  /** As in the OCI spec: `/kubepods/.../<id>` (cgroupfs driver) or `<slice>:<prefix>:<id>` (systemd driver); empty when unknown. */
+  /**
+   * As in the OCI spec: `/kubepods/.../<id>` (cgroupfs driver) or `<slice>:<prefix>:<id>` (systemd driver); empty when
+   * unknown.
+   */
   readonly cgroupsPath: string;
   /** Its first process, in the PID namespace of the node; absent before it runs, and where the runtime does not say. */
   readonly pid?: number;
@@ -93,7 +102,10 @@ export type RuntimeEvent =
       readonly container: ContainerInfo;
       /** The reason why it shares: other containers could not be moved off the CPUs for it. */
       readonly shareBecause?: string;
-      /** Containers of the pod that were seen to run when the request came; asked only where it decides (`listWitnesses`). */
+      /**
+       * Containers of the pod that were seen to run when the request came; asked only where it decides
+       * (`listWitnesses`).
+       */
       readonly runsBeside?: readonly string[];
       readonly counts?: AnswerCounts;
     }
@@ -129,8 +141,9 @@ export type RuntimeEvent =
   | { readonly kind: 'container-removed'; readonly containerId: string };
 
 /**
- * The moment at which an answer is final; absent = at once. `when-cleared`: when the containers that it moves have left the CPUs; the
- * interceptor that waits for that reports the end. `never`: the kubelet did not ask, since the update takes something back.
+ * The moment at which an answer is final; absent = at once. `when-cleared`: when the containers that it moves have left
+ * the CPUs; the interceptor that waits for that reports the end. `never`: the kubelet did not ask, since the update
+ * takes something back.
  */
 export type AnswerCounts = 'when-cleared' | 'never';
 
@@ -193,8 +206,8 @@ export interface NodeInventory {
 }
 
 /**
- * An event of the API server about the pods of this node. It may come later than the runtime's events, or never: nothing waits for
- * it, and nothing follows from its absence.
+ * An event of the API server about the pods of this node. It may come later than the runtime's events, or never:
+ * nothing waits for it, and nothing follows from its absence.
  */
 export type PodEvent =
   /** A pod was added or has changed. The same spec again changes nothing. */

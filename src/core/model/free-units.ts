@@ -5,7 +5,10 @@ import type { NodeView } from './node-view';
 /** The distribution of the free CPUs of a node. */
 export interface FreeUnits {
   readonly cpus: number;
-  /** Cores, uncore caches (those of which the kernel knows) and NUMA nodes all of whose CPUs that can be given out are free. */
+  /**
+   * Cores, uncore caches (those of which the kernel knows) and NUMA nodes all of whose CPUs that can be given out are
+   * free.
+   */
   readonly cores: number;
   readonly uncoreCaches: number;
   readonly numaNodes: number;

@@ -29,8 +29,8 @@ export interface HoldingsView {
 }
 
 /**
- * Sums over all assignments, kept up to date with each write. A node has thousands of assignments: to add them up for each
- * decision would cost the square of that.
+ * Sums over all assignments, kept up to date with each write. A node has thousands of assignments: to add them up for
+ * each decision would cost the square of that.
  */
 export class Holdings implements HoldingsView {
   private readonly exclusiveCounts = new CpuCounts();

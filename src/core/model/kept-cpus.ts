@@ -10,8 +10,8 @@ const MAX_NAMES = 3;
 const MAX_NAME_LENGTH = 128;
 
 /**
- * True for CPUs that only the word of the API server keeps: the runtime has nothing of their pod any more. They are for its next sandbox;
- * while the API server is away, the pod may be gone for good.
+ * True for CPUs that only the word of the API server keeps: the runtime has nothing of their pod any more. They are for
+ * its next sandbox; while the API server is away, the pod may be gone for good.
  */
 export function isKeptByApiServer(view: NodeView, { containerId, planned, podUid }: Assignment): boolean {
   if (!view.synchronized || containerId !== null) return false;
@@ -19,11 +19,12 @@ export function isKeptByApiServer(view: NodeView, { containerId, planned, podUid
 }
 
 /**
- * The CPUs that other pods keep although no process of theirs runs there, as a text that follows the reason of a refusal; empty when
- * there are none. They are kept for pods that the scheduler has bound to this node and whose containers are still to be created, and
- * for pods of which only the API server knows.
+ * The CPUs that other pods keep although no process of theirs runs there, as a text that follows the reason of a
+ * refusal; empty when there are none. They are kept for pods that the scheduler has bound to this node and whose
+ * containers are still to be created, and for pods of which only the API server knows.
  *
- * `withNames` adds the names of the pods, the first few of many. A refusal goes to the Events of its pod, which must not name others.
+ * `withNames` adds the names of the pods, the first few of many. A refusal goes to the Events of its pod, which must
+ * not name others.
  */
 export function describeKeptCpus(
   view: NodeView,

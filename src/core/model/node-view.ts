@@ -35,7 +35,9 @@ export interface NodeView extends DerivedSets {
   readonly specSource: SpecSource;
   /** Pods of which containers are still to come and have no CPUs yet, by the uid of the spec: since when. */
   readonly unplanned: ReadonlyMap<string, string>;
-  /** True after the first complete Synchronize. Pods and containers that are absent from the model do not exist then. */
+  /**
+   * True after the first complete Synchronize. Pods and containers that are absent from the model do not exist then.
+   */
   readonly synchronized: boolean;
   /** The CPUs and nodes that all assignments hold together. */
   readonly holdings: HoldingsView;

@@ -13,7 +13,8 @@ export function sumPodCpus(containers: readonly { readonly kind: ContainerKind; 
 
 /**
  * The most of anything that a pod ever needs at one time: init containers run one after the other, before the app
- * containers and beside the sidecars that were started before them. Containers in the order of the pod spec, init first.
+ * containers and beside the sidecars that were started before them. Containers in the order of the pod spec, init
+ * first.
  */
 export function peakOfPod<C extends { readonly kind: ContainerKind }>(
   containers: readonly C[],

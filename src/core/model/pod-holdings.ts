@@ -12,7 +12,10 @@ export interface PodHoldingsView {
   readonly cpus: CpuSet;
   /** The holdings of the others when `own` is left out; undefined leaves none out. */
   without(own: Assignment | undefined): HeldByOthers;
-  /** The set that containers of the pod share by assignments of this kind: of the assignments in use, or of all when none is. */
+  /**
+   * The set that containers of the pod share by assignments of this kind: of the assignments in use, or of all when
+   * none is.
+   */
   podSet(kind: AssignmentKind): { readonly cpus: CpuSet; readonly inUse: boolean };
 }
 

@@ -7,8 +7,8 @@ export type PodSums = Pick<CpuResources, 'shares' | 'quotaUs' | 'periodUs'>;
 export interface PodLevel extends PodSums {
   readonly podUid: string;
   /**
-   * `whole`: it has resources as a whole. The sums are kept since the lists of a runtime may lack them. `resized`: a container was resized, so the
-   * sums of its sandbox may be old, and show nothing any more.
+   * `whole`: it has resources as a whole. The sums are kept since the lists of a runtime may lack them. `resized`: a
+   * container was resized, so the sums of its sandbox may be old, and show nothing any more.
    */
   readonly shown: 'whole' | 'resized';
 }

@@ -4,12 +4,14 @@ import { isMadeAgain, isStaticPodUid, type PodSpec } from './pod-spec';
 import { findSpec } from './spec-book';
 
 /**
- * True when the API server has a pod that may be made again, or may have it. Its CPUs then outlive its sandbox: the kubelet makes sandboxes
- * again, all of them after a restart of the node, and no other pod may take the CPUs in between. Of a pod that is being deleted it makes none, so
- * its CPUs are free with its sandbox: a scheduler that has seen the end may count on them at once.
+ * True when the API server has a pod that may be made again, or may have it. Its CPUs then outlive its sandbox: the
+ * kubelet makes sandboxes again, all of them after a restart of the node, and no other pod may take the CPUs in
+ * between. Of a pod that is being deleted it makes none, so its CPUs are free with its sandbox: a scheduler that has
+ * seen the end may count on them at once.
  *
- * Until the first complete list of the API server, a pod that had CPUs before the start counts as present. Without an API server no
- * pod does. A static pod that another one has replaced does not count: the API server has only its mirror, and may be away.
+ * Until the first complete list of the API server, a pod that had CPUs before the start counts as present. Without an
+ * API server no pod does. A static pod that another one has replaced does not count: the API server has only its
+ * mirror, and may be away.
  */
 export function apiHasPod(view: NodeView, podUid: string): boolean {
   const { hasReported, awaited } = view.specSource;
@@ -23,10 +25,12 @@ export function apiHasPod(view: NodeView, podUid: string): boolean {
 export type NamedPod = Pick<PodInfo, 'uid' | 'namespace' | 'name'>;
 
 /**
- * True for a static pod that the runtime no longer has, and of which it has the successor: a static pod of the same namespace and name
- * with another uid. The kubelet runs static pods of one name one after the other, so the runtime is proof that the first has ended.
+ * True for a static pod that the runtime no longer has, and of which it has the successor: a static pod of the same
+ * namespace and name with another uid. The kubelet runs static pods of one name one after the other, so the runtime is
+ * proof that the first has ended.
  *
- * Uids and names of sandboxes are the kubelet's. No pod of the API server has the uid of a static one, so no tenant can replace one.
+ * Uids and names of sandboxes are the kubelet's. No pod of the API server has the uid of a static one, so no tenant can
+ * replace one.
  */
 export function isReplaced(view: NodeView, { uid, namespace, name }: NamedPod): boolean {
   if (!isStaticPodUid(uid) || isInRuntime(view, uid)) return false;

@@ -3,8 +3,8 @@ import { oncePer } from '../once-per';
 import { MIRROR, MIRROR_HASH, type ContainerKind, type QosClass } from './pod-kinds';
 
 /**
- * A pod of this node as the API server describes it, reduced to what decides placements. Its numbers are exact, those of the runtime's
- * messages are not. Texts of annotations can be forged.
+ * A pod of this node as the API server describes it, reduced to what decides placements. Its numbers are exact, those
+ * of the runtime's messages are not. Texts of annotations can be forged.
  */
 export interface PodSpec {
   readonly uid: string;
@@ -14,7 +14,10 @@ export interface PodSpec {
   readonly qos: QosClass;
   /** Succeeded or Failed: no container of it will ever run again. */
   readonly finished: boolean;
-  /** It was asked to end: the kubelet makes no container and no sandbox of it any more. Those that it has may run for long. Never set for a mirror. */
+  /**
+   * It was asked to end: the kubelet makes no container and no sandbox of it any more. Those that it has may run for
+   * long. Never set for a mirror.
+   */
   readonly isBeingDeleted?: true;
   /** In the order of the pod spec, init containers first. Ephemeral containers are left out. */
   readonly containers: readonly ContainerSpec[];
@@ -25,7 +28,9 @@ export interface PodSpec {
 export interface ContainerSpec extends SpecResources {
   readonly name: string;
   readonly kind: ContainerKind;
-  /** It has ended for good: an init container that completed, or one that its pod's restart policy does not start again. */
+  /**
+   * It has ended for good: an init container that completed, or one that its pod's restart policy does not start again.
+   */
   readonly ended: boolean;
   /** Absent = it asks for none. */
   readonly limitHugePages?: HugePages;
@@ -40,8 +45,8 @@ export interface SpecResources {
 }
 
 /**
- * The uid that the runtime knows the pod by. The kubelet makes a static pod from a file; the API server has its mirror, under a uid
- * of its own, with the kubelet's uid in an annotation.
+ * The uid that the runtime knows the pod by. The kubelet makes a static pod from a file; the API server has its mirror,
+ * under a uid of its own, with the kubelet's uid in an annotation.
  */
 export function runtimeUidOf({ uid, annotations }: Pick<PodSpec, 'uid' | 'annotations'>): string {
   const hash = Object.hasOwn(annotations, MIRROR_HASH) ? annotations[MIRROR_HASH] : '';
@@ -49,14 +54,18 @@ export function runtimeUidOf({ uid, annotations }: Pick<PodSpec, 'uid' | 'annota
 }
 
 /**
- * True for the uid of a static pod: the kubelet makes it of the manifest's digest, and no dashes are in it. The API server makes those of all
- * other pods itself, with dashes, so no author of a pod can have one like it. A manifest that names a uid of its own is not recognized.
+ * True for the uid of a static pod: the kubelet makes it of the manifest's digest, and no dashes are in it. The API
+ * server makes those of all other pods itself, with dashes, so no author of a pod can have one like it. A manifest that
+ * names a uid of its own is not recognized.
  */
 export function isStaticPodUid(uid: string): boolean {
   return /^[0-9a-f]{32}$/.test(uid);
 }
 
-/** True while the kubelet makes containers of the pod, and its sandbox again: for that time it needs CPUs that no container of it has. */
+/**
+ * True while the kubelet makes containers of the pod, and its sandbox again: for that time it needs CPUs that no
+ * container of it has.
+ */
 export function isMadeAgain({ finished, isBeingDeleted }: Pick<PodSpec, 'finished' | 'isBeingDeleted'>): boolean {
   return !finished && isBeingDeleted !== true;
 }

@@ -13,11 +13,14 @@ interface PolicyTraits {
   /** The function of `core/policy` that decides on a request. */
   readonly grant: 'nothing' | 'container-cpus' | 'pod-cpus' | 'numa-nodes';
   /**
-   * The containers that get CPUs: `guaranteed` those that ask for whole CPUs in a Guaranteed pod, `request-is-limit` those whose CPU
-   * request is a whole number and also their limit.
+   * The containers that get CPUs: `guaranteed` those that ask for whole CPUs in a Guaranteed pod, `request-is-limit`
+   * those whose CPU request is a whole number and also their limit.
    */
   readonly entitles: 'guaranteed' | 'request-is-limit';
-  /** The part of the pod that gets what crane-scheduler wrote into the topology-result annotation; null when it is not read. */
+  /**
+   * The part of the pod that gets what crane-scheduler wrote into the topology-result annotation; null when it is not
+   * read.
+   */
   readonly scheduledFor: 'container' | 'pod' | null;
   /** It obeys the options of the static policy. */
   readonly takesOptions: boolean;
@@ -25,7 +28,10 @@ interface PolicyTraits {
   readonly isCranes: boolean;
 }
 
-/** Every policy in one row: its name is what operators, annotations and the state file say. Its function is in `core/policy`. */
+/**
+ * Every policy in one row: its name is what operators, annotations and the state file say. Its function is in
+ * `core/policy`.
+ */
 // prettier-ignore
 export const POLICY_TABLE = {
   none:      { claim: null, grant: 'nothing', entitles: 'guaranteed', scheduledFor: null, takesOptions: false, isCranes: true },

@@ -58,7 +58,9 @@ export function sharedCpusOfNodes({ topology, settings, sharedPool }: PoolView, 
   return rest.isEmpty ? there : rest;
 }
 
-/** The CPUs of a container of the shared pool; for one that asked for it without the reserved CPUs, if there are others. */
+/**
+ * The CPUs of a container of the shared pool; for one that asked for it without the reserved CPUs, if there are others.
+ */
 export function sharedPoolFor(
   { settings, sharedPool }: PoolView,
   { avoidsReserved }: Pick<Container, 'avoidsReserved'>,

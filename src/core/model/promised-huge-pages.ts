@@ -18,9 +18,10 @@ export interface AskingContainer extends Pick<Container, 'name' | 'placement'> {
 }
 
 /**
- * Adds up the huge pages of containers by the memory nodes that each may use, or else by those local to the CPUs that it was given: the kernel
- * takes pages there first. They count in proportion to the pages that these nodes have. A container that shares the CPUs of all can have its pages
- * anywhere, and does not count. Of the containers of a pod count as many as run at one time.
+ * Adds up the huge pages of containers by the memory nodes that each may use, or else by those local to the CPUs that
+ * it was given: the kernel takes pages there first. They count in proportion to the pages that these nodes have. A
+ * container that shares the CPUs of all can have its pages anywhere, and does not count. Of the containers of a pod
+ * count as many as run at one time.
  *
  * @param pods those of each pod in the order of its spec
  */

@@ -14,7 +14,10 @@ export interface Refusal extends ChosenPolicy {
   /** Whole CPUs of all containers of its pod; absent when they are not known. */
   readonly podCount?: number;
   readonly memoryBytes?: number;
-  /** Its request bounds the choice of CPUs: it brought CPUs or memory nodes, or asks for huge pages. The bounds themselves are not kept. */
+  /**
+   * Its request bounds the choice of CPUs: it brought CPUs or memory nodes, or asks for huge pages. The bounds
+   * themselves are not kept.
+   */
   readonly isBound?: true;
   readonly code: RefusalCode;
   /** Written for the operator, as of the last time. */

@@ -1,5 +1,8 @@
 interface TableOptions<V> {
-  /** Keeps up to date what is derived from the values. `before` undefined: a new key; `after` undefined: the key is removed. */
+  /**
+   * Keeps up to date what is derived from the values. `before` undefined: a new key; `after` undefined: the key is
+   * removed.
+   */
   follow?(before: V | undefined, after: V | undefined, key: string): void;
   /** The pod that a value belongs to, by the uid that the runtime knows it by. */
   podUidOf?(value: V): string;

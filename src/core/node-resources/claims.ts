@@ -16,12 +16,13 @@ export interface Claim {
 /**
  * The pods that hold CPUs, or that crane-scheduler counts as using some.
  *
- * It counts the annotation of every pod that the API server has on the node, whether it was followed here or not and whether the
- * pod's containers exist or not; finished pods it does not see. So the specs decide: a pod whose spec is not known, as one that the API server
- * has no more, announces nothing, although it may still hold CPUs.
+ * It counts the annotation of every pod that the API server has on the node, whether it was followed here or not and
+ * whether the pod's containers exist or not; finished pods it does not see. So the specs decide: a pod whose spec is
+ * not known, as one that the API server has no more, announces nothing, although it may still hold CPUs.
  *
- * A result that names more CPUs than the pod's containers are entitled to here announces nothing, as cpusetd's extender counts it: anyone may write
- * the annotation, and no such result is followed. crane-scheduler counts it all the same, so it finds less free there, never more.
+ * A result that names more CPUs than the pod's containers are entitled to here announces nothing, as cpusetd's extender
+ * counts it: anyone may write the annotation, and no such result is followed. crane-scheduler counts it all the same,
+ * so it finds less free there, never more.
  */
 export function listClaims(view: NodeView): Claim[] {
   const holders = new Set<string>();

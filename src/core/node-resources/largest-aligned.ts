@@ -26,13 +26,13 @@ import {
 import { snapshotFor } from '../transition';
 
 /**
- * The CPUs of the largest request that a new pod of one container can make, by the boundary that its CPUs can be aligned to; 0 when
- * none can.
+ * The CPUs of the largest request that a new pod of one container can make, by the boundary that its CPUs can be
+ * aligned to; 0 when none can.
  *
- * The node's policy and options count: whole cores, the floor of the shared pool, the last CPU of each follower of NUMA nodes, a
- * topology manager that refuses. A larger request can't be aligned to the boundary now. One of this size is granted, and is aligned
- * where an option requires it: `full-pcpus-only` for cores, a topology manager for NUMA nodes. The static policy only prefers caches, so
- * it may find less than this in one.
+ * The node's policy and options count: whole cores, the floor of the shared pool, the last CPU of each follower of NUMA
+ * nodes, a topology manager that refuses. A larger request can't be aligned to the boundary now. One of this size is
+ * granted, and is aligned where an option requires it: `full-pcpus-only` for cores, a topology manager for NUMA nodes.
+ * The static policy only prefers caches, so it may find less than this in one.
  */
 export function findLargestAligned(view: NodeView): Readonly<Record<AlignmentBoundary, number>> {
   const kind = kindOfNewPod(view);
@@ -92,7 +92,8 @@ function findLargestIn(
     const size = mostIn(room, cpus);
     return fullPcpusOnly ? size - (size % threadsPerCore(topology)) : size;
   };
-  // A strict topology manager refuses nodes that a smaller request would not need: the most of one node, of two nodes, and so on.
+  // A strict topology manager refuses nodes that a smaller request would not need: the most of one node, of two nodes,
+  // and so on.
   const byNode = topology.numaNodes.map(({ cpus }) => cpus.intersect(room.cpus)).sort((a, b) => b.size - a.size);
   for (let nodes = byNode.length; nodes > 0; nodes--) {
     const count = sizeWithin(CpuSet.unionOf(byNode.slice(0, nodes)));

@@ -34,24 +34,27 @@ export interface Zone {
   /** CPUs that requests can get here now, as far as the bound of all zones lets them. */
   readonly room: ZoneCpus;
   /**
-   * The same, as schedulers count it that subtract what results of pods say: it does not change when a pod is bound, or gets the CPUs of its
-   * result.
+   * The same, as schedulers count it that subtract what results of pods say: it does not change when a pod is bound, or
+   * gets the CPUs of its result.
    */
   readonly roomWithResults: ZoneCpus;
   /**
-   * Absent when the memory of the machine is not known. When memory does not follow CPUs, no container takes memory of a zone for
-   * itself, so all that is allocatable is available; the scheduler watches the node's total.
+   * Absent when the memory of the machine is not known. When memory does not follow CPUs, no container takes memory of
+   * a zone for itself, so all that is allocatable is available; the scheduler watches the node's total.
    */
   readonly memory?: Amounts;
   /** Memory of the zone; 0 when unknown. */
   readonly memoryBytes: number;
   readonly reservedCpus: number;
   /**
-   * CPUs that pods hold here beyond what their topology-results name: crane-scheduler does not know of these, or counts them in
-   * another zone. The sum over pods of max(0, held - announced), so that for each of them the larger number counts.
+   * CPUs that pods hold here beyond what their topology-results name: crane-scheduler does not know of these, or counts
+   * them in another zone. The sum over pods of max(0, held - announced), so that for each of them the larger number
+   * counts.
    */
   readonly unannounced: number;
-  /** CPUs that can't be given to what a scheduler sends here: the floors keep them, or they are halves of torn cores. */
+  /**
+   * CPUs that can't be given to what a scheduler sends here: the floors keep them, or they are halves of torn cores.
+   */
   readonly withheld: number;
   /** The kernel's distances, by id of the zone; empty when unknown. */
   readonly distances: ReadonlyMap<number, number>;
@@ -76,8 +79,8 @@ export interface Amounts {
   /** Without what is reserved. */
   readonly allocatable: number;
   /**
-   * Amount that requests can get in this zone now. CPUs: a request of this amount is met, and requests to several zones together are
-   * met as well. Sharing takes nothing away.
+   * Amount that requests can get in this zone now. CPUs: a request of this amount is met, and requests to several zones
+   * together are met as well. Sharing takes nothing away.
    */
   readonly available: number;
 }
@@ -85,10 +88,10 @@ export interface Amounts {
 /**
  * Counts the resources of each zone, and what is left of them. Pure.
  *
- * Crane's scheduler counts by itself: what it takes for free in a zone is the number that is published less all that pods
- * announce there. Published is `allocatable - unannounced - withheld`, so it arrives at allocatable - withheld - the
- * sum over pods of max(held, announced), which is never more than can be given. An announcement that was not followed blocks its
- * zone all the same: nothing can take back what the scheduler counts.
+ * Crane's scheduler counts by itself: what it takes for free in a zone is the number that is published less all that
+ * pods announce there. Published is `allocatable - unannounced - withheld`, so it arrives at allocatable - withheld -
+ * the sum over pods of max(held, announced), which is never more than can be given. An announcement that was not
+ * followed blocks its zone all the same: nothing can take back what the scheduler counts.
  */
 export function countNodeResources(view: NodeView): NodeResources {
   const { topology, settings } = view;
@@ -129,7 +132,9 @@ function listNodes({ topology: { numaNodes, memoryNodes } }: NodeView): Unit[] {
   return [...numaNodes, ...withoutCpus.map(({ id }) => ({ id, cpus: CpuSet.empty }))].sort((a, b) => a.id - b.id);
 }
 
-/** As many as allocations would get: torn cores do not count where only whole ones are given, nor what the floors keep. */
+/**
+ * As many as allocations would get: torn cores do not count where only whole ones are given, nor what the floors keep.
+ */
 function countAvailable(view: NodeView, nodes: readonly Unit[]): number[] {
   const { fullPcpusOnly } = view.settings.options;
   const { usable, spare } = measureOffer(view, fullPcpusOnly);
@@ -145,7 +150,10 @@ interface Offer {
   readonly spare: number;
 }
 
-/** Measures the room of a new pod as its decision does. The CPUs for followers are those that are left when all others are taken. */
+/**
+ * Measures the room of a new pod as its decision does. The CPUs for followers are those that are left when all others
+ * are taken.
+ */
 function measureOffer(view: NodeView, inWholeCores: boolean): Offer {
   const { topology, free } = view;
   const snapshot = snapshotFor(view, { uid: '' }, '');
@@ -157,8 +165,8 @@ function measureOffer(view: NodeView, inWholeCores: boolean): Offer {
 /**
  * The room of each zone, and of all together.
  *
- * Schedulers subtract of a zone the sum of what pods announce there, so they arrive at free - the sum over pods of max(0, announced -
- * held). Of all zones together they arrive at what the pool can lose, less the same.
+ * Schedulers subtract of a zone the sum of what pods announce there, so they arrive at free - the sum over pods of
+ * max(0, announced - held). Of all zones together they arrive at what the pool can lose, less the same.
  */
 function measureRoom(
   view: NodeView,
@@ -183,8 +191,8 @@ function measureRoom(
 /**
  * The counts that are published for Crane's scheduler beside capacity and reservation, for each node.
  *
- * CPUs that are announced and not held yet will be taken: they are left out of what a zone can give, and of what the pool can
- * lose, as far as they are there at all.
+ * CPUs that are announced and not held yet will be taken: they are left out of what a zone can give, and of what the
+ * pool can lose, as far as they are there at all.
  */
 function countAnnounced(view: NodeView, nodes: readonly Unit[]): Pick<Zone, 'unannounced' | 'withheld'>[] {
   const { settings, topology, free } = view;
@@ -221,8 +229,9 @@ function givesWholeCores({ settings }: NodeView): boolean {
 }
 
 /**
- * By id of the node; empty when the machine does not say. A node has the memory that is local to its CPUs, and an equal part of memory that
- * is local to several; a node without CPUs has what is local to nobody. The node's reservation of memory is the kubelet's, and not known here.
+ * By id of the node; empty when the machine does not say. A node has the memory that is local to its CPUs, and an equal
+ * part of memory that is local to several; a node without CPUs has what is local to nobody. The node's reservation of
+ * memory is the kubelet's, and not known here.
  */
 function countMemory(view: NodeView): ReadonlyMap<number, Amounts> {
   const { topology, settings } = view;
@@ -247,8 +256,9 @@ function countMemory(view: NodeView): ReadonlyMap<number, Amounts> {
 }
 
 /**
- * The name of the topology manager policy when a request that breaks it is refused; otherwise the policy that this amounts to. The
- * topology manager decides only on CPUs that one container gets alone, and the node's own policy on most containers.
+ * The name of the topology manager policy when a request that breaks it is refused; otherwise the policy that this
+ * amounts to. The topology manager decides only on CPUs that one container gets alone, and the node's own policy on
+ * most containers.
  */
 function effectivePolicy({ settings }: NodeView, policy: TopologyManagerPolicy): TopologyManagerPolicy {
   if (POLICY_TABLE[settings.cpuManagerPolicy].claim !== 'exclusive') return 'none';

@@ -2,7 +2,10 @@ import type { NodeView } from '../model/node-view';
 import type { AlignmentBoundary } from '../topology';
 import { findLargestAligned } from './largest-aligned';
 
-/** The free room of a node in counts that decide whether one more container fits. People and programs of the cluster read it. */
+/**
+ * The free room of a node in counts that decide whether one more container fits. People and programs of the cluster
+ * read it.
+ */
 export interface Room {
   /** Cores that are free as a whole. */
   readonly freeCores: number;

@@ -1,6 +1,7 @@
 /**
- * Bytes of the memory reservation that fall on each NUMA node, by its id. The node with the lowest id gives first, as Crane's
- * agent counts; what it does not have is taken from the next. A reservation larger than all memory takes all of it. Pure.
+ * Bytes of the memory reservation that fall on each NUMA node, by its id. The node with the lowest id gives first, as
+ * Crane's agent counts; what it does not have is taken from the next. A reservation larger than all memory takes all of
+ * it. Pure.
  */
 export function spreadMemoryReservation(
   memoryBytesByNode: ReadonlyMap<number, number>,

@@ -1,8 +1,9 @@
 /**
  * Takes the excess off the CPUs that the zones could give, and returns what is left of each.
  *
- * The zone with the fewest gives first, of equal ones the last: so the largest request that fits into one zone still fits, and
- * no single request is refused that could be met. Counts are in whole units of `unit` CPUs where something was taken. Pure.
+ * The zone with the fewest gives first, of equal ones the last: so the largest request that fits into one zone still
+ * fits, and no single request is refused that could be met. Counts are in whole units of `unit` CPUs where something
+ * was taken. Pure.
  */
 export function withhold(available: readonly number[], excess: number, unit = 1): number[] {
   const left = [...available];

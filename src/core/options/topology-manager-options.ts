@@ -13,7 +13,9 @@ export const NO_TOPOLOGY_MANAGER_OPTIONS: TopologyManagerOptions = {
 
 const NAMES = ['max-allowable-numa-nodes', 'prefer-closest-numa-nodes'];
 
-/** Reads topology-manager-policy-options, each by its kubelet name. The first fault is reported: a name, then a value. */
+/**
+ * Reads topology-manager-policy-options, each by its kubelet name. The first fault is reported: a name, then a value.
+ */
 export function parseTopologyManagerOptions(values: ReadonlyMap<string, string>): Parsed<TopologyManagerOptions> {
   for (const name of values.keys()) {
     if (!NAMES.includes(name)) {

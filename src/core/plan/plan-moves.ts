@@ -17,8 +17,8 @@ export interface Move {
 }
 
 /**
- * Compares the last applied values of these containers with their promises, and lists the differences: containers that leave CPUs
- * first, containers that only gain some last, so that no CPU ever has two owners on the way. Pure.
+ * Compares the last applied values of these containers with their promises, and lists the differences: containers that
+ * leave CPUs first, containers that only gain some last, so that no CPU ever has two owners on the way. Pure.
  *
  * Containers without a cgroup are not moved; their promise is carried out when they start.
  */

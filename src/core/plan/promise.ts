@@ -6,7 +6,10 @@ import { samePromise } from '../model/container';
 import { cpusOf, isAssigned, KINDS, sharedPoolFor } from '../model/pool-view';
 import type { NodeView } from '../model/node-view';
 
-/** The container with the promise that follows from the model as it is; the same object when the promise has not changed. */
+/**
+ * The container with the promise that follows from the model as it is; the same object when the promise has not
+ * changed.
+ */
 export function withPromise(view: NodeView, container: Container): Container {
   const promise = promiseOf(view, container);
   if (!promise || samePromise(promise, container.promise)) return container;
@@ -32,7 +35,9 @@ export function promiseOf(view: NodeView, container: Container): CpuPromise | un
   return { cpus: kept ?? sharedPoolFor(view, container), mems, ...(quota && { quota }) };
 }
 
-/** The CPUs of an assignment, within those that the request brought. The choice of CPUs of its own was bounded already. */
+/**
+ * The CPUs of an assignment, within those that the request brought. The choice of CPUs of its own was bounded already.
+ */
 function assignedCpus(view: NodeView, assignment: Assignment, brought: CpuSet | undefined): CpuSet {
   const all = cpusOf(view, assignment);
   const isFollower = KINDS[assignment.kind].claim === 'numa-nodes';
@@ -44,8 +49,8 @@ function assignedCpus(view: NodeView, assignment: Assignment, brought: CpuSet | 
 }
 
 /**
- * A pause container gets the CPUs that the operator configured, less the exclusive ones. By default it gets the reserved CPUs of the
- * shared pool: these are never allocated, so no change of the pool moves it.
+ * A pause container gets the CPUs that the operator configured, less the exclusive ones. By default it gets the
+ * reserved CPUs of the shared pool: these are never allocated, so no change of the pool moves it.
  */
 function promiseOfPause(
   view: NodeView,

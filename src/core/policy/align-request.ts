@@ -12,14 +12,15 @@ import { isLimited, mostIn, tabulateMost, type Room } from './room';
 export type { Alignment };
 
 /**
- * Asks the topology manager which NUMA nodes to take from: CPUs and memory as two providers of hints. Memory that does not follow counts
- * only as huge pages: a process that finds none on its nodes does not start. The nodes of the CPUs that the pod has already are tried first, since these would lie idle otherwise; when
- * they don't satisfy the policy, any nodes.
+ * Asks the topology manager which NUMA nodes to take from: CPUs and memory as two providers of hints. Memory that does
+ * not follow counts only as huge pages: a process that finds none on its nodes does not start. The nodes of the CPUs
+ * that the pod has already are tried first, since these would lie idle otherwise; when they don't satisfy the policy,
+ * any nodes.
  *
  * With scope `pod` the question is asked for all CPUs of the pod at once, at each of its containers: the same sets give
- * the same nodes, so all containers follow the first. What the whole pod asks for may be more by now: there must at least be room for
- * what it has and what this container takes beyond it. CPUs that lie idle need not be taken. A pod that has announced no sum is not aligned as
- * a whole: each of its containers is, alone.
+ * the same nodes, so all containers follow the first. What the whole pod asks for may be more by now: there must at
+ * least be room for what it has and what this container takes beyond it. CPUs that lie idle need not be taken. A pod
+ * that has announced no sum is not aligned as a whole: each of its containers is, alone.
  *
  * CPUs that a container keeps name their nodes: fewer of them are never refused, and more have to fit there with them.
  */
@@ -71,8 +72,8 @@ export function alignRequest(snapshot: Snapshot, request: PinRequest, room: Room
 }
 
 /**
- * The alignment where no topology manager is asked: CPUs that are local to the memory that the request brought go first, else those that are local
- * to its huge pages. Preferred when they suffice.
+ * The alignment where no topology manager is asked: CPUs that are local to the memory that the request brought go
+ * first, else those that are local to its huge pages. Preferred when they suffice.
  */
 export function alignToMemory(snapshot: Snapshot, request: PinRequest, room: Room): Alignment {
   const { topology, brought } = snapshot;
@@ -88,7 +89,10 @@ export function alignToMemory(snapshot: Snapshot, request: PinRequest, room: Roo
   }
 }
 
-/** The NUMA nodes that each have all of its huge pages. Empty where that says nothing, and for a container that has CPUs: it keeps them. */
+/**
+ * The NUMA nodes that each have all of its huge pages. Empty where that says nothing, and for a container that has
+ * CPUs: it keeps them.
+ */
 function findHugePages(snapshot: Snapshot, request: PinRequest): CpuSet {
   const { topology, own } = snapshot;
   const needs = listNeeds(snapshot, request).filter(({ resource }) => resource !== MEMORY);
@@ -100,14 +104,20 @@ function findHugePages(snapshot: Snapshot, request: PinRequest): CpuSet {
   return roomy.length === topology.numaNodes.length ? CpuSet.empty : CpuSet.of(roomy.map(({ id }) => id));
 }
 
-/** A container that asks for no more than it has stays there, on as few NUMA nodes as it can: it is no worse aligned than before. */
+/**
+ * A container that asks for no more than it has stays there, on as few NUMA nodes as it can: it is no worse aligned
+ * than before.
+ */
 function alignWithinOwn({ topology, settings }: Snapshot, { count }: PinRequest, own: CpuSet): Alignment {
   const cpu = hintCpus({ topology, options: settings.options, count, available: own, reusable: CpuSet.empty });
   const { options } = settings.topologyManager!;
   return align({ topology, policy: 'best-effort', options, providers: [{ cpu }] });
 }
 
-/** There are too many combinations of nodes to compare: none is preferred, and a policy that requires a preferred one refuses. */
+/**
+ * There are too many combinations of nodes to compare: none is preferred, and a policy that requires a preferred one
+ * refuses.
+ */
 function alignNothing(policy: TopologyManagerPolicy, nodes: number): Alignment {
   const constraint = `the machine has ${nodes} NUMA nodes by now, and at most ${MAX_ALLOWABLE_NUMA_NODES} can be aligned`;
   if (policy === 'best-effort') return { kind: 'accept', preferred: false, because: constraint };

@@ -12,10 +12,10 @@ import { allocateOnNodes, preferredRegion, roomOf, splitByKind, type Source } fr
 /**
  * Allocates CPUs that one container keeps.
  *
- * A container that comes back gets its own previous CPUs, also parts of cores that it had before full-pcpus-only was set, as in the kubelet since
- * 1.37; else CPUs that lie idle in its pod go first, then free ones
- * of the node, unless that tears more cores. Reserved CPUs are never allocated. Where the topology manager names NUMA nodes, their CPUs go before all
- * others. `chooseOf` replaces the choice among the CPUs that may be taken.
+ * A container that comes back gets its own previous CPUs, also parts of cores that it had before full-pcpus-only was
+ * set, as in the kubelet since 1.37; else CPUs that lie idle in its pod go first, then free ones of the node, unless
+ * that tears more cores. Reserved CPUs are never allocated. Where the topology manager names NUMA nodes, their CPUs go
+ * before all others. `chooseOf` replaces the choice among the CPUs that may be taken.
  */
 export function allocateCpus(
   snapshot: Snapshot,
@@ -79,7 +79,10 @@ function align(
   return { ...attempt, alignment: ask(snapshot, request, attempt.room) };
 }
 
-/** The attempts on the cores of one kind that are no worse aligned than the one on all, in the order in which to try them. */
+/**
+ * The attempts on the cores of one kind that are no worse aligned than the one on all, in the order in which to try
+ * them.
+ */
 function listOfOneKind(snapshot: Snapshot, request: PinRequest, grant: GrantOptions, all: Attempt): readonly Attempt[] {
   return splitByKind(snapshot.topology, all.sources, request.count)
     .map((sources) => ({ sources, room: roomOf(snapshot, grant, sources) }))

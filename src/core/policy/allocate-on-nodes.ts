@@ -38,8 +38,8 @@ export interface Wanted {
 }
 
 /**
- * Takes CPUs in the order of the sources that puts them on the fewest cores; those of `nodes` before all others. All are on cores of one
- * kind unless only several kinds together have enough; that the nodes have enough comes first.
+ * Takes CPUs in the order of the sources that puts them on the fewest cores; those of `nodes` before all others. All
+ * are on cores of one kind unless only several kinds together have enough; that the nodes have enough comes first.
  */
 export function allocateOnNodes(
   snapshot: Snapshot,
@@ -58,7 +58,10 @@ export function allocateOnNodes(
   return allocateWithin(snapshot, grant, sources, { ...among, room: room ?? roomOf(snapshot, grant, sources) });
 }
 
-/** The parts of sources that lie in each kind of cores with `count` CPUs of them, in the order in which to try. Empty where all are alike. */
+/**
+ * The parts of sources that lie in each kind of cores with `count` CPUs of them, in the order in which to try. Empty
+ * where all are alike.
+ */
 export function splitByKind(
   topology: Topology,
   sources: readonly Source[],
@@ -75,7 +78,9 @@ export function within(sources: readonly Source[], region: CpuSet): readonly Sou
   return sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(region) }));
 }
 
-/** CPUs to which the choice is confined, in the order in which that is tried. Empty on a machine whose cores are alike. */
+/**
+ * CPUs to which the choice is confined, in the order in which that is tried. Empty on a machine whose cores are alike.
+ */
 function listReaches(
   snapshot: Snapshot,
   { options }: GrantOptions,
@@ -129,8 +134,8 @@ function leaveOut(sources: readonly Source[], left: CpuSet): readonly Source[] {
 }
 
 /**
- * Takes CPUs that cost the shared pool as little as possible: so a request is met whenever the room has enough. Those of the region come
- * first.
+ * Takes CPUs that cost the shared pool as little as possible: so a request is met whenever the room has enough. Those
+ * of the region come first.
  */
 export function takeSparingly(
   snapshot: Snapshot,
@@ -174,9 +179,9 @@ function takeCheapest(
  * The orders in which sources are worth trying, the one to be preferred first.
  *
  * Idle CPUs go before free ones, or they would lie blocked until the pod goes. But with halves of cores that would tear
- * more cores than the request needs, for as long as the container runs: so the second order takes cores that the pod has
- * a part in, completed from free CPUs, and loose halves last. With full-pcpus-only there are no halves to begin with, but
- * cores that only all sources together have; distribute-cpus-across-cores tears cores on purpose.
+ * more cores than the request needs, for as long as the container runs: so the second order takes cores that the pod
+ * has a part in, completed from free CPUs, and loose halves last. With full-pcpus-only there are no halves to begin
+ * with, but cores that only all sources together have; distribute-cpus-across-cores tears cores on purpose.
  */
 function listOrders(
   { topology }: Snapshot,
@@ -222,7 +227,10 @@ export type Taken =
   | { readonly ok: true; readonly cpus: CpuSet; readonly steps: readonly AllocationStep[] }
   | { readonly ok: false; readonly error: string };
 
-/** Takes from one source after the other; with full-pcpus-only whole cores that have exactly this number of CPUs together. */
+/**
+ * Takes from one source after the other; with full-pcpus-only whole cores that have exactly this number of CPUs
+ * together.
+ */
 function takeFrom(snapshot: Snapshot, grant: GrantOptions, sources: readonly Source[], wanted: number): Taken {
   const { topology } = snapshot;
   if (!grant.options.fullPcpusOnly || !hasUnlikeCores(topology)) return takeInOrder(snapshot, grant, sources, wanted);

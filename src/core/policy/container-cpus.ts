@@ -21,8 +21,9 @@ import { splitRest } from './split-rest';
 import { plural } from '../text';
 
 /**
- * Gives each container its own CPUs, as the kubelet's static policy does. The kubelet ignores a scheduler's choice
- * for the pod; here it is followed as far as the policy, its options and the topology manager allow, and reported where it is not.
+ * Gives each container its own CPUs, as the kubelet's static policy does. The kubelet ignores a scheduler's choice for
+ * the pod; here it is followed as far as the policy, its options and the topology manager allow, and reported where it
+ * is not.
  */
 export const grantContainerCpus: Grant = (snapshot, request, kind) => {
   const grant = grantOptionsOf(kind, snapshot.settings);
@@ -39,9 +40,10 @@ export const grantContainerCpus: Grant = (snapshot, request, kind) => {
 };
 
 /**
- * Takes a container's CPUs where the scheduler chose them for its pod: out of what the pod's other containers left of the result,
- * by the options of the policy. The topology manager decides first: it is asked about these NUMA nodes, and where it names
- * others, or none, the result is not followed. A refusal gives the reason, and does not refuse the container.
+ * Takes a container's CPUs where the scheduler chose them for its pod: out of what the pod's other containers left of
+ * the result, by the options of the policy. The topology manager decides first: it is asked about these NUMA nodes, and
+ * where it names others, or none, the result is not followed. A refusal gives the reason, and does not refuse the
+ * container.
  */
 function followResult(
   snapshot: Snapshot,

@@ -46,8 +46,8 @@ export interface Entitled {
 }
 
 /**
- * Reads the entitlement of a container from its message and its pod's spec. The annotations that the sandbox was created with decide if it is left
- * alone: a change of them moves no container.
+ * Reads the entitlement of a container from its message and its pod's spec. The annotations that the sandbox was
+ * created with decide if it is left alone: a change of them moves no container.
  */
 export function entitle(settings: Settings, pod: ResolvedPod, container: ContainerInfo): Entitled {
   const { leaves, remarks: first } = chooseLeaveAlone(settings, pod.sandbox, container.name);
@@ -62,8 +62,8 @@ export function entitle(settings: Settings, pod: ResolvedPod, container: Contain
 }
 
 /**
- * The CPUs that a container is entitled to under a policy. The pod's spec decides where it is known: it is exact, and the message only
- * lets infer. The message decides where its numbers are not those of the spec.
+ * The CPUs that a container is entitled to under a policy. The pod's spec decides where it is known: it is exact, and
+ * the message only lets infer. The message decides where its numbers are not those of the spec.
  */
 export function requestOf(pod: ResolvedPod, container: ContainerInfo, policy: PolicyName): CpuRequest {
   const byMessage = inferRequest(pod, container, policy);
@@ -83,7 +83,10 @@ function inferRequest(pod: ResolvedPod, container: ContainerInfo, policy: Policy
   return shared(inferred.qos, 'the pod has resources as a whole, and the container no CPU limit of its own');
 }
 
-/** True for a container with the CPU numbers of its pod, by the sums of its sandbox or by those that it was found out with. */
+/**
+ * True for a container with the CPU numbers of its pod, by the sums of its sandbox or by those that it was found out
+ * with.
+ */
 export function looksLikePod(
   { podLevel, sandbox }: Pick<ResolvedPod, 'podLevel' | 'sandbox'>,
   { resources }: Pick<ContainerInfo, 'resources'>,
@@ -110,8 +113,9 @@ export function entitledBySpec(
 }
 
 /**
- * Whole CPUs that the containers of a pod hold at one time by its spec. Those that are left alone, or chose another policy, count as what they are:
- * one that shares or follows NUMA nodes holds none. Added up once for each spec, and not for each container.
+ * Whole CPUs that the containers of a pod hold at one time by its spec. Those that are left alone, or chose another
+ * policy, count as what they are: one that shares or follows NUMA nodes holds none. Added up once for each spec, and
+ * not for each container.
  */
 export function countHeldBySpec(settings: Settings, spec: PodSpec): number {
   return heldOf(settings)(spec);
@@ -129,7 +133,10 @@ const heldOf = oncePer((settings: Settings) =>
   ),
 );
 
-/** The sum of the requests of a pod's containers as a scheduler counts them, in thousandths of a CPU; undefined when it is not known. */
+/**
+ * The sum of the requests of a pod's containers as a scheduler counts them, in thousandths of a CPU; undefined when it
+ * is not known.
+ */
 export function podMilliCpuOf(pod: ResolvedPod, policy: PolicyName): number | undefined {
   if (pod.spec) return sumBySpec(pod.spec, policy) * 1000;
   const shares = pod.podResources?.shares ?? 0;

@@ -20,7 +20,10 @@ export const POLICIES = perPolicy(({ grant }, name): Policy => {
   return (snapshot, request) => GRANTS[grant](snapshot, request, kind);
 });
 
-/** Decides on a container that runs with an assignment of this kind and asks for another number of CPUs. It keeps what it has. */
+/**
+ * Decides on a container that runs with an assignment of this kind and asks for another number of CPUs. It keeps what
+ * it has.
+ */
 export function resize(snapshot: Snapshot, request: Omit<PinRequest, 'keepsOwn'>, kind: AssignmentKind): Decision {
   const grant = POLICY_TABLE[kind].claim === 'numa-nodes' ? POLICIES[kind] : resizeCpus;
   return grant(snapshot, { ...request, keepsOwn: true }, kind);

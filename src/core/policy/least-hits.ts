@@ -6,9 +6,10 @@ const { clz32 } = Math;
 type NodeSet = readonly number[];
 
 /**
- * The nodes of the least total weight of which each set has one, for any combination of up to 16 nodes: of the sets that lie in it. An answer
- * costs at most one look at each smaller combination, and the answers for those are kept: a table of all takes no longer than the hardest
- * question. The answer depends on the combination alone, and not on what was asked before.
+ * The nodes of the least total weight of which each set has one, for any combination of up to 16 nodes: of the sets
+ * that lie in it. An answer costs at most one look at each smaller combination, and the answers for those are kept: a
+ * table of all takes no longer than the hardest question. The answer depends on the combination alone, and not on what
+ * was asked before.
  */
 export class LeastHits {
   /** By the lowest node of the set. */
@@ -35,7 +36,9 @@ export class LeastHits {
     return this.chosen[mask]!;
   }
 
-  /** A set with the lowest node has to be hit by one of its nodes; without such a set the lowest node does not matter. */
+  /**
+   * A set with the lowest node has to be hit by one of its nodes; without such a set the lowest node does not matter.
+   */
   private find(mask: NodeMask): void {
     const lowest = 31 - clz32(mask & -mask);
     const set = this.setsFrom[lowest]!.find((each) => (each.mask & mask) === each.mask);

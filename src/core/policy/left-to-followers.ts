@@ -8,8 +8,8 @@ export interface LeftToFollowers {
   /** The sets of followers that could be taken whole; none contains another one. */
   readonly followed: readonly FollowedSet[];
   /**
-   * The ways to leave CPUs to followers. The first loses least. Where whole cores of unlike sizes are given there is one for each size: a
-   * request may need all cores of another. Empty without followers.
+   * The ways to leave CPUs to followers. The first loses least. Where whole cores of unlike sizes are given there is
+   * one for each size: a request may need all cores of another. Empty without followers.
    */
   readonly ways: readonly Way[];
 }
@@ -63,7 +63,10 @@ const CORE = 2 ** 8;
 /** More than all cores that can be left weigh together. */
 const OF_OTHER_SIZE = 2 ** 22;
 
-/** Leaves as little as possible, or as few cores as possible of another size than this; of equals what costs the pool most. */
+/**
+ * Leaves as little as possible, or as few cores as possible of another size than this; of equals what costs the pool
+ * most.
+ */
 function createWay(followed: readonly FollowedSet[], leftOn: Way['leftOn'], size?: number): Way {
   if (leftOn.length > MAX_ALLOWABLE_NUMA_NODES) return { leftOn };
   const weights = leftOn.map((left) => {
@@ -76,8 +79,8 @@ function createWay(followed: readonly FollowedSet[], leftOn: Way['leftOn'], size
 }
 
 /**
- * The free CPU of a node whose core has the fewest candidates, so that no whole core is torn; of these one in a core of that size, else in a
- * small one; of these one in the core that costs the pool most; of these the highest.
+ * The free CPU of a node whose core has the fewest candidates, so that no whole core is torn; of these one in a core of
+ * that size, else in a small one; of these one in the core that costs the pool most; of these the highest.
  */
 function leaveOne(
   { index, cores }: Topology,

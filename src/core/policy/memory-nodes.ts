@@ -15,10 +15,11 @@ export interface MemoryChoice {
 const NOTHING: MemoryChoice = { mems: CpuSet.empty, because: [] };
 
 /**
- * The memory nodes for a container on these CPUs: those that its request brought, as they are. Else those that are local to its CPUs. Where these have less free than the container's
- * limits of memory and huge pages, others that have some are added until it fits: the nearest that have CPUs first, then those without CPUs that the operator allows, the faster
- * tier before the slower. If all do not suffice, it may use them all. The memory of a GPU is never among them. Empty when memory does not
- * follow CPUs, or the memory of the machine is not known.
+ * The memory nodes for a container on these CPUs: those that its request brought, as they are. Else those that are
+ * local to its CPUs. Where these have less free than the container's limits of memory and huge pages, others that have
+ * some are added until it fits: the nearest that have CPUs first, then those without CPUs that the operator allows, the
+ * faster tier before the slower. If all do not suffice, it may use them all. The memory of a GPU is never among them.
+ * Empty when memory does not follow CPUs, or the memory of the machine is not known.
  */
 export function chooseMemoryNodes(
   snapshot: Snapshot,
@@ -51,7 +52,10 @@ export function chooseMemoryNodes(
   return { mems, because: [`memory nodes ${mems.toString()}${explain(topology, { home, local, cpus, mems, unmet })}`] };
 }
 
-/** The nodes to start with, and of the others those that have something of what is missing. All, when they can't meet the needs together. */
+/**
+ * The nodes to start with, and of the others those that have something of what is missing. All, when they can't meet
+ * the needs together.
+ */
 function chooseUntilMet(
   needs: readonly MemoryNeed[],
   ordered: readonly MemoryNode[],

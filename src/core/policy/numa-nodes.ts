@@ -9,10 +9,10 @@ import { nodesNear } from '../topology';
  * Crane's numa policy: the container shares CPUs, but only those of its NUMA nodes. It has no CPUs of its own; its set
  * follows the shared pool there.
  *
- * The scheduler's nodes where it chose; else those that it had, or that its pod has, if they hold what it asks for; else
- * as few as possible, and of these the ones where the least is left over. The requests of other followers of a node count, so that
- * not all end up on one; if no nodes suffice, the emptiest ones. A container that runs keeps its nodes, and gets more. The nodes of CPUs and
- * memory that the request brought come before all others.
+ * The scheduler's nodes where it chose; else those that it had, or that its pod has, if they hold what it asks for;
+ * else as few as possible, and of these the ones where the least is left over. The requests of other followers of a
+ * node count, so that not all end up on one; if no nodes suffice, the emptiest ones. A container that runs keeps its
+ * nodes, and gets more. The nodes of CPUs and memory that the request brought come before all others.
  */
 export const grantNumaNodes: Grant = (snapshot, request, kind) => {
   const { count, scheduled, keepsOwn } = request;
@@ -62,7 +62,10 @@ function suffice(capacities: readonly NodeCapacity[], nodes: CpuSet, count: numb
   return !nodes.isEmpty && sum(capacities.filter(({ id }) => nodes.has(id)).map((node) => node[by])) >= count;
 }
 
-/** The nodes that share CPUs and where the request brought CPUs and memory; all nodes where it brought none, or nothing is shared there. */
+/**
+ * The nodes that share CPUs and where the request brought CPUs and memory; all nodes where it brought none, or nothing
+ * is shared there.
+ */
 function listHome({ topology, brought }: Snapshot, capacities: readonly NodeCapacity[]): readonly NodeCapacity[] {
   const { cpus, mems } = brought ?? {};
   const bounded = narrow(capacities, (node) => cpus?.overlaps(node.cpus) === true);

@@ -13,7 +13,9 @@ import type { Topology } from '../topology';
 export interface Snapshot {
   readonly topology: Topology;
   readonly settings: Settings;
-  /** CPUs that this container (pod and name) has, or had before it exited; empty when it has none, or of another claim. */
+  /**
+   * CPUs that this container (pod and name) has, or had before it exited; empty when it has none, or of another claim.
+   */
   readonly own: CpuSet;
   /** CPUs of exited containers of the same pod, of the same claim. */
   readonly idleInPod: CpuSet;
@@ -57,7 +59,10 @@ export interface Followers {
 export interface PinRequest {
   /** Whole CPUs, at least 1. */
   readonly count: number;
-  /** Whole CPUs of all containers of the pod together, as far as they are known; at least `count`. Absent when the pod has announced no sum. */
+  /**
+   * Whole CPUs of all containers of the pod together, as far as they are known; at least `count`. Absent when the pod
+   * has announced no sum.
+   */
   readonly podCount?: number;
   /** The container's memory limit; 0 when it has none. */
   readonly memoryBytes: number;
@@ -67,7 +72,10 @@ export interface PinRequest {
   readonly keepsOwn?: true;
   /** The scheduler's choice for the whole pod; only for policies that follow it. */
   readonly scheduled?: TopologyResult;
-  /** The rest of the scheduler's choice that the pod's other containers leave; only for a policy that gives each container its own. */
+  /**
+   * The rest of the scheduler's choice that the pod's other containers leave; only for a policy that gives each
+   * container its own.
+   */
   readonly restOfResult?: TopologyResult;
 }
 

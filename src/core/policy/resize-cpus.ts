@@ -25,9 +25,9 @@ const FREE = 'free on the node';
 const NONE = { what: '', cpus: CpuSet.empty };
 
 /**
- * Decides on a container that runs on CPUs that it keeps (`own`), and asks for another number. A smaller number is a part of them, a larger
- * one adds free CPUs to them, under any option and any policy of the topology manager. CPUs that lie idle in its pod are left to the
- * containers that had them.
+ * Decides on a container that runs on CPUs that it keeps (`own`), and asks for another number. A smaller number is a
+ * part of them, a larger one adds free CPUs to them, under any option and any policy of the topology manager. CPUs that
+ * lie idle in its pod are left to the containers that had them.
  */
 export function resizeCpus(snapshot: Snapshot, request: PinRequest, kind: AssignmentKind): Decision {
   const { topology, settings, own } = snapshot;
@@ -108,7 +108,10 @@ function take(snapshot: Snapshot, request: PinRequest, grant: GrantOptions, atte
   return pin(snapshot, request, grant, { cpus, because, steps: taken.steps });
 }
 
-/** Regions around the CPUs that are kept, in the order in which to take from them, as far as the options do not spread CPUs. */
+/**
+ * Regions around the CPUs that are kept, in the order in which to take from them, as far as the options do not spread
+ * CPUs.
+ */
 function listNear({ topology, own }: Snapshot, { options }: GrantOptions): readonly CpuSet[] {
   if (options.distributeCpusAcrossCores) return [];
   const around = (units: readonly Unit[]): CpuSet =>
@@ -127,7 +130,9 @@ interface More {
   readonly nodes?: CpuSet;
 }
 
-/** Takes more CPUs: those that complete begun cores where only whole ones are given, then near ones, then the others. */
+/**
+ * Takes more CPUs: those that complete begun cores where only whole ones are given, then near ones, then the others.
+ */
 function takeMore(
   snapshot: Snapshot,
   grant: GrantOptions,

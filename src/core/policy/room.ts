@@ -6,9 +6,9 @@ import type { Snapshot } from './policy';
 const { clz32, floor, max, min } = Math;
 
 /**
- * The CPUs that one request may take, and the floors that it has to keep: the shared pool keeps a number of CPUs, wherever they are, and
- * each follower of NUMA nodes keeps one on its nodes. No CPU is left out before the choice: a choice is good when the pool can spare what
- * it costs, and the CPUs that it does not need are the ones that stay.
+ * The CPUs that one request may take, and the floors that it has to keep: the shared pool keeps a number of CPUs,
+ * wherever they are, and each follower of NUMA nodes keeps one on its nodes. No CPU is left out before the choice: a
+ * choice is good when the pool can spare what it costs, and the CPUs that it does not need are the ones that stay.
  */
 export interface Room extends LeftToFollowers {
   readonly topology: Topology;
@@ -118,8 +118,8 @@ export function affordable(units: number, cost: number, budget: number): number 
 }
 
 /**
- * The most CPUs that a request can get on each combination of NUMA nodes: bit i of the index stands for `topology.numaNodes[i]`. `more`:
- * CPUs that count on their nodes whatever the floors. For up to 16 nodes.
+ * The most CPUs that a request can get on each combination of NUMA nodes: bit i of the index stands for
+ * `topology.numaNodes[i]`. `more`: CPUs that count on their nodes whatever the floors. For up to 16 nodes.
  */
 export function tabulateMost(room: Room, more: CpuSet): Float64Array {
   const { topology, lots, ways } = room;

@@ -1,8 +1,8 @@
 import type { TopologyResult } from '../annotations/topology-result';
 
 /**
- * So many CPUs out of what is left: of the one node where they fit best, or else of as few as possible. Then other containers
- * of the pod are not torn either, as far as that can be known. Undefined when less is left.
+ * So many CPUs out of what is left: of the one node where they fit best, or else of as few as possible. Then other
+ * containers of the pod are not torn either, as far as that can be known. Undefined when less is left.
  */
 export function splitRest(rest: TopologyResult, count: number, unit: number): TopologyResult | undefined {
   const split = new Map<number, number>();

@@ -48,8 +48,8 @@ export interface Moment extends Remembered {
 }
 
 /**
- * A node without a kernel, a runtime and a disk: it decides as the daemon does, and each move counts as carried out at once. For questions
- * about what would be, or what would have been.
+ * A node without a kernel, a runtime and a disk: it decides as the daemon does, and each move counts as carried out at
+ * once. For questions about what would be, or what would have been.
  */
 export class VirtualNode {
   private model: NodeModel;
@@ -98,7 +98,10 @@ export class VirtualNode {
     return model;
   }
 
-  /** Other options of the operator, which hold for new decisions, or CPUs that went offline or came online. Returns the number of moved containers. */
+  /**
+   * Other options of the operator, which hold for new decisions, or CPUs that went offline or came online. Returns the
+   * number of moved containers.
+   */
   setRules(settings: Settings, topology: Topology, at: string): number {
     const draft = new Draft(this.model, at);
     draft.put({ kind: 'set-settings', settings });

@@ -3,8 +3,9 @@ import { isOrAre } from '../text';
 import { restrictTopology, type Confinement, type CpuBound, type Topology } from './topology';
 
 /**
- * The machine as this node may use it: a CPU that is online but out of bounds is to every decision as one that is offline. The whole machine stays
- * known. A bound without any online CPU confines nothing: no process could run there, so it is wrong or about to change.
+ * The machine as this node may use it: a CPU that is online but out of bounds is to every decision as one that is
+ * offline. The whole machine stays known. A bound without any online CPU confines nothing: no process could run there,
+ * so it is wrong or about to change.
  */
 export function confineTopology(machine: Topology, bound: CpuBound | undefined): Topology {
   if (!bound || machine.online.isSubsetOf(bound.cpus) || !machine.online.overlaps(bound.cpus)) return machine;

@@ -18,7 +18,10 @@ const NAMES: Readonly<Record<CacheLevel, string>> = {
   none: 'CPU group',
 };
 
-/** The name of one of these groups of CPUs: `uncore cache`, `L2 cache`, `cluster`; `CPU group` where they differ or share nothing known. */
+/**
+ * The name of one of these groups of CPUs: `uncore cache`, `L2 cache`, `cluster`; `CPU group` where they differ or
+ * share nothing known.
+ */
 export function nameOfCaches(levels: readonly CacheLevel[]): string {
   const [first = 'none'] = levels;
   return NAMES[levels.every((level) => level === first) ? first : 'none'];

@@ -4,8 +4,9 @@ import type { CpuInfo } from './topology-index';
 const UNITS = ['core', 'socket', 'numaNode', 'uncoreCache'] as const;
 
 /**
- * The machine with every CPU that either reading has. A CPU that is offline has no units in sysfs, so what an earlier reading knew of it counts. A
- * unit may have another number while some of its CPUs are offline: a CPU that is new lies in the same unit as the CPUs that both readings have.
+ * The machine with every CPU that either reading has. A CPU that is offline has no units in sysfs, so what an earlier
+ * reading knew of it counts. A unit may have another number while some of its CPUs are offline: a CPU that is new lies
+ * in the same unit as the CPUs that both readings have.
  */
 export function joinReadings(earlier: Topology, now: Topology): Topology {
   if (earlier.online.isSubsetOf(now.online)) return now;

@@ -11,11 +11,14 @@ export interface MemoryNode {
   readonly memoryBytes: number;
   /** Huge pages that the operator set aside, part of `memoryBytes`; absent where there are none. */
   readonly hugePages?: HugePages;
-  /** The kernel's distance from this node to node N at key N (10 = itself). Empty where the kernel's line makes no sense. */
+  /**
+   * The kernel's distance from this node to node N at key N (10 = itself). Empty where the kernel's line makes no
+   * sense.
+   */
   readonly distances: ReadonlyMap<number, number>;
   /**
-   * The online CPUs that the kernel lists for it. Emulated nodes (`numa=fake`) may list CPUs that another node has too. Absent: those of
-   * the NUMA node with its id.
+   * The online CPUs that the kernel lists for it. Emulated nodes (`numa=fake`) may list CPUs that another node has too.
+   * Absent: those of the NUMA node with its id.
    */
   readonly cpus?: CpuSet;
   /** The nodes with the best access to this one, by the firmware's table (HMAT). Absent where there is none. */
@@ -33,8 +36,10 @@ export type LocalMemory = ReadonlyMap<number, readonly number[]>;
  * The memory that belongs to the CPUs of each NUMA node.
  *
  * - A node that has memory: its own, and that of emulated nodes whose CPUs it has.
- * - A node without any: the fastest of the nodes that HMAT gives to it as their best initiator, else the nearest node if that has no CPUs. Of
- *   equally near ones a node without CPUs goes first, as the kernel's own order has it (`find_next_best_node` in mm/page_alloc.c). Where the
+ * - A node without any: the fastest of the nodes that HMAT gives to it as their best initiator, else the nearest node
+ *   if that has no CPUs. Of
+ *   equally near ones a node without CPUs goes first, as the kernel's own order has it (`find_next_best_node` in
+ *   mm/page_alloc.c). Where the
  *   nearest memory belongs to other CPUs, none is local.
  */
 export function localMemory(numaNodes: readonly Unit[], memoryNodes: readonly MemoryNode[]): LocalMemory {

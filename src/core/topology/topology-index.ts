@@ -4,7 +4,10 @@ import type { CacheLevel } from './unit';
 export interface CpuInfo {
   /** The kernel's number of the CPU, as in /sys/devices/system/cpu/cpuN. */
   readonly id: number;
-  /** Unique over the whole machine. The sysfs reader uses the lowest CPU id of the core; other sources may number otherwise. */
+  /**
+   * Unique over the whole machine. The sysfs reader uses the lowest CPU id of the core; other sources may number
+   * otherwise.
+   */
   readonly core: number;
   readonly socket: number;
   readonly numaNode: number;
@@ -57,8 +60,8 @@ export interface TopologyIndex {
 }
 
 /**
- * Numbers CPUs and units. The CPUs must be ascending by id. A cache without a level is an L3. Linear in CPUs but for the sorting of unit
- * ids.
+ * Numbers CPUs and units. The CPUs must be ascending by id. A cache without a level is an L3. Linear in CPUs but for
+ * the sorting of unit ids.
  */
 export function indexTopology(cpus: readonly CpuInfo[], levelOf?: ReadonlyMap<number, CacheLevel>): TopologyIndex {
   const cpuIds = Int32Array.from(cpus, ({ id }) => id);

@@ -6,7 +6,9 @@ export interface Unit {
   readonly cpus: CpuSet;
 }
 
-/** The kind of unit that a group of CPUs behind one last-level cache is; `none`: nothing is known to be shared there. */
+/**
+ * The kind of unit that a group of CPUs behind one last-level cache is; `none`: nothing is known to be shared there.
+ */
 const CACHE_LEVELS = ['L3', 'L2', 'cluster', 'none'] as const;
 
 export type CacheLevel = (typeof CACHE_LEVELS)[number];

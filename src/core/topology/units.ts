@@ -52,7 +52,10 @@ export function completeSockets({ sockets }: Topology, some: CpuSet): CpuSet {
   return CpuSet.unionOf(sockets.filter(({ cpus }) => cpus.overlaps(some)).map(({ cpus }) => cpus));
 }
 
-/** The CPUs whose core lies wholly in the set. A core is not whole where others run on a CPU of it that this node may not use. */
+/**
+ * The CPUs whose core lies wholly in the set. A core is not whole where others run on a CPU of it that this node may
+ * not use.
+ */
 export function keepWholeCores(topology: Topology, within: CpuSet): CpuSet {
   return CpuSet.unionOf(
     machineOf(topology)

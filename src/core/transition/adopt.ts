@@ -15,8 +15,8 @@ import { assign, placeContainer, putShared, toContainer } from './place';
 import { snapshotFor } from './snapshot';
 
 /**
- * The cpuset that the kernel has for each running container now, by container id. A container without a cpuset of its own has an empty
- * one, or is absent.
+ * The cpuset that the kernel has for each running container now, by container id. A container without a cpuset of its
+ * own has an empty one, or is absent.
  */
 export type LiveCpusets = ReadonlyMap<string, CpuSet>;
 
@@ -54,8 +54,9 @@ function adoptAsWaiting(draft: Draft, pod: ResolvedPod, container: ContainerInfo
 /**
  * The resources of a container as the kubelet asked for them.
  *
- * An unlimited quota in the runtime's record is most likely one that cpusetd lifted. It lifts the quota only of containers whose limit
- * equals their request, so a request of whole CPUs gives the quota. From any other request the quota can't be restored.
+ * An unlimited quota in the runtime's record is most likely one that cpusetd lifted. It lifts the quota only of
+ * containers whose limit equals their request, so a request of whole CPUs gives the quota. From any other request the
+ * quota can't be restored.
  */
 export function restoreRequestedQuota(container: ContainerInfo): ContainerInfo {
   if ((container.resources.quotaUs ?? 0) >= 0) return container;
@@ -66,15 +67,18 @@ export function restoreRequestedQuota(container: ContainerInfo): ContainerInfo {
   return { ...container, resources: { ...resources, quotaUs } };
 }
 
-/** True when another container of this name holds its assignment. Assignments go by name, and the later container must not take it. */
+/**
+ * True when another container of this name holds its assignment. Assignments go by name, and the later container must
+ * not take it.
+ */
 export function isNameHeld(model: NodeView, pod: PodInfo, container: ContainerInfo): boolean {
   const holder = model.assignments.get(keyOf({ podUid: pod.uid, containerName: container.name }))?.containerId;
   return holder !== undefined && holder !== null && holder !== container.id;
 }
 
 /**
- * Assigns a container the CPUs that it runs on, if it is entitled to as many and they are free or idle in its pod: the state was lost,
- * and the container keeps its CPUs. False when it has to be placed.
+ * Assigns a container the CPUs that it runs on, if it is entitled to as many and they are free or idle in its pod: the
+ * state was lost, and the container keeps its CPUs. False when it has to be placed.
  */
 export function adoptInPlace(draft: Draft, pod: ResolvedPod, container: ContainerInfo, live: LiveCpusets): boolean {
   const { model } = draft;
@@ -129,8 +133,9 @@ export function confirmAssignment(
 }
 
 /**
- * Remembers the memory nodes in the runtime's record of a container that cpusetd does not know. They are not cpusetd's: the container came while
- * it was away, or the state was lost. Where memory follows CPUs, cpusetd may have written them, and they count as nobody's.
+ * Remembers the memory nodes in the runtime's record of a container that cpusetd does not know. They are not cpusetd's:
+ * the container came while it was away, or the state was lost. Where memory follows CPUs, cpusetd may have written
+ * them, and they count as nobody's.
  */
 export function rememberMems(draft: Draft, { uid: podUid }: PodInfo, { name, resources }: ContainerInfo): void {
   const { model } = draft;
@@ -164,7 +169,10 @@ function toPromise(cpus: CpuSet | undefined): CpuPromise | undefined {
   return cpus && !cpus.isEmpty ? { cpus, mems: CpuSet.empty } : undefined;
 }
 
-/** The runtime's record of a container's CPUs; undefined when there is none, or another program wrote it in a form that is not read here. */
+/**
+ * The runtime's record of a container's CPUs; undefined when there is none, or another program wrote it in a form that
+ * is not read here.
+ */
 function listOf({ resources: { cpus } }: ContainerInfo): CpuSet | undefined {
   return cpus === undefined ? undefined : tryParseCpuList(cpus);
 }

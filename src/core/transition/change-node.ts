@@ -6,8 +6,9 @@ import { planChanges } from './handle';
 import { retryPending } from './reassign-freed';
 
 /**
- * Takes over new rules. They are for containers that are to come, and for those that wait for CPUs: there may be more now. Whatever has an
- * assignment keeps it, under the rules that it was given by. Returns the moves of shared containers whose pool has changed.
+ * Takes over new rules. They are for containers that are to come, and for those that wait for CPUs: there may be more
+ * now. Whatever has an assignment keeps it, under the rules that it was given by. Returns the moves of shared
+ * containers whose pool has changed.
  */
 export function changeSettings(draft: Draft, settings: Settings): readonly Move[] {
   draft.put({ kind: 'set-settings', settings });
@@ -16,8 +17,8 @@ export function changeSettings(draft: Draft, settings: Settings): readonly Move[
 }
 
 /**
- * Takes over the CPUs that are online now. Assignments do not change: they say whose a CPU is. CPUs that are back are for those who lack some.
- * Returns the moves of containers whose CPUs or whose pool have changed.
+ * Takes over the CPUs that are online now. Assignments do not change: they say whose a CPU is. CPUs that are back are
+ * for those who lack some. Returns the moves of containers whose CPUs or whose pool have changed.
  */
 export function changeTopology(draft: Draft, topology: Topology): readonly Move[] {
   draft.put({ kind: 'set-topology', topology });

@@ -6,7 +6,10 @@ import type { Draft } from './draft';
 import { endContainer, releasePod, removePod, stopPod } from './lifecycle';
 import { reassignFreed } from './reassign-freed';
 
-/** The pods and containers that the model has now. Take it before the runtime is asked for lists: they are compared with it. */
+/**
+ * The pods and containers that the model has now. Take it before the runtime is asked for lists: they are compared with
+ * it.
+ */
 export function captureBaseline(view: NodeView): ListBaseline {
   return {
     sandboxIds: new Set(view.pods.keys()),
@@ -19,8 +22,9 @@ export function captureBaseline(view: NodeView): ListBaseline {
 }
 
 /**
- * Makes an event of lists that were taken while calls went on. Changes of the model since then are newer than the lists: containers that
- * have ended since are left out, containers that were created since are not described again, and started ones count as running.
+ * Makes an event of lists that were taken while calls went on. Changes of the model since then are newer than the
+ * lists: containers that have ended since are left out, containers that were created since are not described again, and
+ * started ones count as running.
  */
 export function mergeInventory(
   node: NodeView,
@@ -67,8 +71,8 @@ export interface RuntimeListing {
 }
 
 /**
- * Ends the pods and containers that the runtime no longer has. After a restart the runtime sends no events about older pods, so the list
- * is the only sign of their end.
+ * Ends the pods and containers that the runtime no longer has. After a restart the runtime sends no events about older
+ * pods, so the list is the only sign of their end.
  *
  * `overdue`: ids of containers whose creation began so long ago that the list counts for them too.
  *

@@ -9,7 +9,8 @@ import { decideCreation } from './plan-pod';
 import { findAtCreation } from './pod-level';
 
 /**
- * Decides where a container runs before it is created. With `shareBecause` it runs in the shared pool, whatever it is entitled to.
+ * Decides where a container runs before it is created. With `shareBecause` it runs in the shared pool, whatever it is
+ * entitled to.
  */
 export function createContainer(
   draft: Draft,

@@ -45,11 +45,14 @@ export interface Circumstances {
   /** It shares when it does not fit. By default as the operator chose. */
   readonly mayShare?: boolean;
   /**
-   * It runs already. CPUs that lie idle in its pod are not for it: the containers that had them may come back. The sum that its pod
-   * announced may be older than its own numbers. It is refused when it does not fit.
+   * It runs already. CPUs that lie idle in its pod are not for it: the containers that had them may come back. The sum
+   * that its pod announced may be older than its own numbers. It is refused when it does not fit.
    */
   readonly runs?: boolean;
-  /** The assignment that it has, where it asks for another number of CPUs. It keeps these CPUs, and the policy that gave them. */
+  /**
+   * The assignment that it has, where it asks for another number of CPUs. It keeps these CPUs, and the policy that gave
+   * them.
+   */
   readonly held?: Assignment;
 }
 
@@ -142,8 +145,8 @@ function withoutSum({ podResources: _older, ...pod }: ResolvedPod): ResolvedPod 
 }
 
 /**
- * Whole CPUs of all containers of the pod together, as far as they are known `now`; undefined when neither a spec nor the runtime has sent
- * its sum. The runtime's has those of containers that take none, too.
+ * Whole CPUs of all containers of the pod together, as far as they are known `now`; undefined when neither a spec nor
+ * the runtime has sent its sum. The runtime's has those of containers that take none, too.
  */
 function podCountOf(
   settings: Settings,
@@ -156,14 +159,18 @@ function podCountOf(
   return Math.max(count, Math.floor((podMilliCpuOf(now, policy) ?? milliOfShares(MAX_SHARES)) / 1000));
 }
 
-/** Decides on a container before it runs: from the CPUs that its pod has, where these are enough, else from all that are free. */
+/**
+ * Decides on a container before it runs: from the CPUs that its pod has, where these are enough, else from all that are
+ * free.
+ */
 export function decide(view: NodeView, pod: ResolvedPod, container: ContainerInfo): PlacementDecision {
   return decideFromPod(view, pod, container) ?? decidePlacement(view, pod, container);
 }
 
 /**
- * Decides on a container from the CPUs that its pod has already; undefined when these are not enough, or when the needs of the rest of
- * the pod are not known. The decision on CPUs that were planned for a pod is the one that planned them, whatever is free by now.
+ * Decides on a container from the CPUs that its pod has already; undefined when these are not enough, or when the needs
+ * of the rest of the pod are not known. The decision on CPUs that were planned for a pod is the one that planned them,
+ * whatever is free by now.
  */
 export function decideFromPod(
   view: NodeView,
@@ -202,10 +209,10 @@ function explainBound({ brought }: Snapshot, decision: Decision): Decision {
 }
 
 /**
- * The scheduler's choice for the pod without the CPUs of its other containers, for the static policy: that gives each container its
- * own CPUs. crane-scheduler chooses for all app containers together, so a sidecar has no part in it; cpusetd's extender chooses for sidecars
- * and init containers too, so the choice names more than the app containers ask for. The CPUs of an init container count as left, since
- * later containers take them over.
+ * The scheduler's choice for the pod without the CPUs of its other containers, for the static policy: that gives each
+ * container its own CPUs. crane-scheduler chooses for all app containers together, so a sidecar has no part in it;
+ * cpusetd's extender chooses for sidecars and init containers too, so the choice names more than the app containers ask
+ * for. The CPUs of an init container count as left, since later containers take them over.
  */
 function readRest(
   view: NodeView,

@@ -8,8 +8,8 @@ import { resolvePod } from '../model/spec-book';
 import type { Draft } from './draft';
 
 /**
- * The facts that a container is created with, if its pod asks for them and the operator offers them. Annotations that are not followed are
- * reported. The container is in the draft, with its promise.
+ * The facts that a container is created with, if its pod asks for them and the operator offers them. Annotations that
+ * are not followed are reported. The container is in the draft, with its promise.
  */
 export function describeIdentity(
   draft: Draft,

@@ -12,7 +12,10 @@ export interface PodRef {
   readonly pod: string;
 }
 
-/** A container as an event names it. `containerId` is absent before its creation, and for an assignment that outlived it. */
+/**
+ * A container as an event names it. `containerId` is absent before its creation, and for an assignment that outlived
+ * it.
+ */
 export interface ContainerRef extends PodRef {
   readonly container: string;
   readonly containerId?: string;
@@ -25,7 +28,8 @@ interface OfContainer {
 }
 
 /**
- * A result of a transaction for the log, for Events on pods and for `explain`. `app/journal/event-log.ts` maps each kind to its log line.
+ * A result of a transaction for the log, for Events on pods and for `explain`. `app/journal/event-log.ts` maps each
+ * kind to its log line.
  */
 export type DomainEvent =
   /** `steps`: the choice of the CPUs, step by step. */
@@ -48,7 +52,10 @@ export type DomainEvent =
       readonly cpus?: CpuSet | undefined;
       readonly isExpected: boolean;
     })
-  /** CPUs were planned for a container that is to come. `atCreation`: by a creation in its pod, which is reported itself. */
+  /**
+   * CPUs were planned for a container that is to come. `atCreation`: by a creation in its pod, which is reported
+   * itself.
+   */
   | (OfContainer & {
       readonly kind: 'planned';
       readonly cpus: CpuSet;
@@ -65,7 +72,10 @@ export type DomainEvent =
       readonly found: CpuSet;
       readonly cause: DriftCause | undefined;
     })
-  /** `subject` is absent when the request could not be decoded. `problem` is for the log alone: it may name other pods, or the machine. */
+  /**
+   * `subject` is absent when the request could not be decoded. `problem` is for the log alone: it may name other pods,
+   * or the machine.
+   */
   | {
       readonly kind: 'refused';
       readonly subject: PodRef | ContainerRef | undefined;

@@ -37,8 +37,8 @@ export class Draft {
   }
 
   /**
-   * Counts decisions on containers that lack CPUs. False when they are too many for one transaction; then none is counted, and the
-   * containers wait for the next.
+   * Counts decisions on containers that lack CPUs. False when they are too many for one transaction; then none is
+   * counted, and the containers wait for the next.
    */
   spend(decisions: number): boolean {
     if (decisions > this.decisionsLeft) {
@@ -99,7 +99,8 @@ export class Draft {
   }
 
   /**
-   * The containers whose promise may have changed, pause containers included: all when the shared pool, the machine or the rules did.
+   * The containers whose promise may have changed, pause containers included: all when the shared pool, the machine or
+   * the rules did.
    */
   readonly affected = (): Container[] => {
     const { allContainers } = this.model;
@@ -165,8 +166,8 @@ export class Draft {
 const MOST_DECISIONS = 32;
 
 /**
- * Most decisions of one transaction on containers that lack CPUs. A decision costs at most some microseconds for each combination of
- * NUMA nodes: with many nodes few are made while a request waits for its answer.
+ * Most decisions of one transaction on containers that lack CPUs. A decision costs at most some microseconds for each
+ * combination of NUMA nodes: with many nodes few are made while a request waits for its answer.
  */
 export function mostDecisions({ topology }: Pick<NodeView, 'topology'>): number {
   return Math.max(1, Math.min(MOST_DECISIONS, 2 ** (16 - topology.numaNodes.length)));

@@ -112,8 +112,8 @@ function withKept(view: NodeView, pod: { readonly uid: string }, refusal: Refuse
 }
 
 /**
- * The answer to an event that was not refused: the promise that its container has after all consequences of the event. The runtime
- * carries it out with the answer, so it counts as applied.
+ * The answer to an event that was not refused: the promise that its container has after all consequences of the event.
+ * The runtime carries it out with the answer, so it counts as applied.
  */
 function answerOf(draft: Draft, event: NodeEvent): RuntimeAnswer {
   if (event.kind !== 'create-container' && event.kind !== 'update-container') return { kind: 'ok' };
@@ -168,7 +168,10 @@ function adjustmentOf(view: NodeView, container: Container, { quotaUs = 0 }: Cpu
   return { cpus, ...(!mems.isEmpty && { mems }), ...(isLifted && { quotaUs: -1 }) };
 }
 
-/** Leaves out what the request has already: a field that is set again belongs to cpusetd, and another plugin that set it would fail the creation. */
+/**
+ * Leaves out what the request has already: a field that is set again belongs to cpusetd, and another plugin that set it
+ * would fail the creation.
+ */
 function withoutBrought(
   { cpus, mems, ...quota }: CpuAdjustment = {},
   asked: CpuResources,
@@ -189,8 +192,8 @@ export function planChanges(draft: Draft): Move[] {
 }
 
 /**
- * The moves for several events, each of which was answered on a draft of its own. Each container is looked at once, and not once for
- * each event. The last draft takes the changes, so it has to be rolled back first.
+ * The moves for several events, each of which was answered on a draft of its own. Each container is looked at once, and
+ * not once for each event. The last draft takes the changes, so it has to be rolled back first.
  */
 export function planTogether(drafts: readonly Draft[]): Move[] {
   const last = drafts.at(-1);

@@ -9,9 +9,10 @@ import type { NodeEvent } from '../model/events';
 import type { Draft } from './draft';
 
 /**
- * Keeps on disk the specs of pods for which the runtime's data alone would give another result: the annotations have changed since the
- * sandbox was created, a container shares although its message looks entitled, or messages do not have the huge pages that
- * count. A restart while the API server is away then moves no container. The specs of all other pods are not written.
+ * Keeps on disk the specs of pods for which the runtime's data alone would give another result: the annotations have
+ * changed since the sandbox was created, a container shares although its message looks entitled, or messages do not
+ * have the huge pages that count. A restart while the API server is away then moves no container. The specs of all
+ * other pods are not written.
  *
  * The answer depends on the pod alone, so only pods that the event has changed are looked at.
  */

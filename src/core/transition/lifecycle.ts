@@ -30,7 +30,9 @@ export function startPod(draft: Draft, pod: PodInfo): void {
   releaseReplaced(draft, [pod]);
 }
 
-/** Gives back the CPUs of static pods that these pods have replaced, whatever the API server had sent of their mirrors. */
+/**
+ * Gives back the CPUs of static pods that these pods have replaced, whatever the API server had sent of their mirrors.
+ */
 export function releaseReplaced(draft: Draft, pods: readonly PodInfo[]): void {
   const { model } = draft;
   const successors = pods.filter(({ uid }) => isStaticPodUid(uid));
@@ -43,8 +45,8 @@ export function releaseReplaced(draft: Draft, pods: readonly PodInfo[]): void {
 }
 
 /**
- * Releases the CPUs that were planned under the uid of this pod for a pod of another name. Anyone can write a spec that claims the uid of a
- * static pod; the pod of the runtime is genuine.
+ * Releases the CPUs that were planned under the uid of this pod for a pod of another name. Anyone can write a spec that
+ * claims the uid of a static pod; the pod of the runtime is genuine.
  */
 export function releaseForged(
   draft: Draft,
@@ -58,8 +60,8 @@ export function releaseForged(
 }
 
 /**
- * A container has reached a phase. An unknown container was created while cpusetd was not connected: it is placed now, before its
- * process runs. An unknown container that runs already is ignored: the event came after its end.
+ * A container has reached a phase. An unknown container was created while cpusetd was not connected: it is placed now,
+ * before its process runs. An unknown container that runs already is ignored: the event came after its end.
  */
 export function advanceContainer(draft: Draft, pod: PodInfo, container: ContainerInfo, phase: ContainerPhase): void {
   const known = draft.model.containers.get(container.id);
@@ -82,8 +84,8 @@ export function advanceContainer(draft: Draft, pod: PodInfo, container: Containe
 }
 
 /**
- * A container that was known by a temporary id has its own id now. A crash at this point loses nothing: assignments are found by pod and
- * name.
+ * A container that was known by a temporary id has its own id now. A crash at this point loses nothing: assignments are
+ * found by pod and name.
  */
 export function setContainerId(
   draft: Draft,
@@ -100,7 +102,9 @@ export function setContainerId(
   }
 }
 
-/** The process of a container has ended. Its pod's CPUs are given back when it was the last container of a stopped pod. */
+/**
+ * The process of a container has ended. Its pod's CPUs are given back when it was the last container of a stopped pod.
+ */
 export function endContainer(draft: Draft, containerId: string): void {
   const container = draft.model.containers.get(containerId);
   if (!container) return;
@@ -108,7 +112,10 @@ export function endContainer(draft: Draft, containerId: string): void {
   releaseWhenDone(draft, container.sandboxId);
 }
 
-/** Drops a container. Its CPUs stay with the pod, idle, unless they were assigned for a creation that failed and is not retried. */
+/**
+ * Drops a container. Its CPUs stay with the pod, idle, unless they were assigned for a creation that failed and is not
+ * retried.
+ */
 export function dropContainer(draft: Draft, container: Container): void {
   draft.put({ kind: 'drop-container', id: container.id });
   const key = keyOf({ podUid: container.podUid, containerName: container.name });
@@ -166,8 +173,8 @@ export function removePod(draft: Draft, sandboxId: string): void {
 }
 
 /**
- * Gives back a pod's CPUs once it is stopped, has no container left, and no newer sandbox. A pod that the API server has keeps them: its
- * sandbox is made again.
+ * Gives back a pod's CPUs once it is stopped, has no container left, and no newer sandbox. A pod that the API server
+ * has keeps them: its sandbox is made again.
  */
 function releaseWhenDone(draft: Draft, sandboxId: string): void {
   const { model } = draft;
@@ -179,7 +186,10 @@ function releaseWhenDone(draft: Draft, sandboxId: string): void {
   releasePod(draft, pod.uid, 'the pod is gone');
 }
 
-/** Forgets what the containers of a pod brought and showed, when it has no sandbox any more: those of a new one do so again. */
+/**
+ * Forgets what the containers of a pod brought and showed, when it has no sandbox any more: those of a new one do so
+ * again.
+ */
 export function forgetPod(draft: Draft, podUid: string): void {
   const { model } = draft;
   if (model.podsOf(podUid).length > 0) return;

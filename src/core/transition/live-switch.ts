@@ -19,12 +19,12 @@ import { decidePlacement } from './decide';
 import { placeContainer } from './place';
 
 /**
- * Moves the running containers of a pod whose annotations have changed since the containers were placed. Only the API server has the
- * annotations of now; the runtime has those that the sandbox was created with.
+ * Moves the running containers of a pod whose annotations have changed since the containers were placed. Only the API
+ * server has the annotations of now; the runtime has those that the sandbox was created with.
  *
- * The containers are switched together if they all fit, else one by one. A container that does not fit stays where it is, with the reason,
- * and is tried again when its pod changes or CPUs become free (`retrySwitches`). The containers of a pod that has more of them than one
- * transaction decides on are switched one by one, in several transactions.
+ * The containers are switched together if they all fit, else one by one. A container that does not fit stays where it
+ * is, with the reason, and is tried again when its pod changes or CPUs become free (`retrySwitches`). The containers of
+ * a pod that has more of them than one transaction decides on are switched one by one, in several transactions.
  */
 export function switchPod(draft: Draft, spec: PodSpec, tried = new Set<string>()): void {
   const due = followAnnotations(draft, spec, tried);
@@ -47,7 +47,9 @@ export function switchPod(draft: Draft, spec: PodSpec, tried = new Set<string>()
   }
 }
 
-/** Tries the switches again that could not be made before, the longest unmet first. Containers in `tried` are left out. */
+/**
+ * Tries the switches again that could not be made before, the longest unmet first. Containers in `tried` are left out.
+ */
 export function retrySwitches(draft: Draft, tried: Set<string>): void {
   const seen = new Set<PodSpec>();
   for (const container of listUnmet(draft.model)) {
@@ -90,8 +92,8 @@ function listRunning({ model }: Draft, spec: PodSpec): Running[] {
 }
 
 /**
- * Follows the annotations of the pod as far as no container has to move for it, with one change for each container: its cost counts, since
- * a pod may have hundreds. Returns the containers that have to move, those in `tried` left out.
+ * Follows the annotations of the pod as far as no container has to move for it, with one change for each container: its
+ * cost counts, since a pod may have hundreds. Returns the containers that have to move, those in `tried` left out.
  */
 function followAnnotations(draft: Draft, spec: PodSpec, tried: ReadonlySet<string>): Running[] {
   const avoidsReserved = excludesReserved(spec.annotations);
@@ -148,7 +150,10 @@ function settle(draft: Draft, pod: ResolvedPod, container: Container, annotation
 
 type Switched = { readonly ok: true } | { readonly ok: false; readonly because: string };
 
-/** Places all of these containers again, or none. Their CPUs are idle in the pod meanwhile: they may keep them, or exchange them. */
+/**
+ * Places all of these containers again, or none. Their CPUs are idle in the pod meanwhile: they may keep them, or
+ * exchange them.
+ */
 function switchAll(draft: Draft, running: readonly Running[]): Switched {
   const { model } = draft;
   const placed = placeAgain(draft, running, 'the annotations of its pod say so since it runs');
@@ -186,8 +191,8 @@ function placeAgain(draft: Draft, running: readonly Running[], why: string): Swi
 }
 
 /**
- * Moves a running container into the shared pool that was taken for one with CPUs of its own: its pod has resources as a whole, which is known
- * now. True when it moved.
+ * Moves a running container into the shared pool that was taken for one with CPUs of its own: its pod has resources as
+ * a whole, which is known now. True when it moved.
  */
 export function shareMistaken(draft: Draft, running: Running): boolean {
   if (!isMistaken(draft.model, running)) return false;
@@ -195,7 +200,10 @@ export function shareMistaken(draft: Draft, running: Running): boolean {
   return draft.attempt(() => placeAgain(draft, [running], why)).ok;
 }
 
-/** True when it has, or waits for, CPUs of its own by a message with the numbers of its pod, and is to share by what is known of that now. */
+/**
+ * True when it has, or waits for, CPUs of its own by a message with the numbers of its pod, and is to share by what is
+ * known of that now.
+ */
 function isMistaken(view: NodeView, { pod, container }: Running): boolean {
   const isPodLevel = pod.podLevel !== undefined || pod.spec?.podResources !== undefined;
   if (container.entitledCpus === 0 || !isPodLevel || !looksLikePod(pod, container)) return false;
@@ -219,8 +227,8 @@ function putUnmet(draft: Draft, container: Container, because: string): void {
 }
 
 /**
- * True when a running container has what its pod's annotations ask for. An assignment that was made under other rules of the operator
- * matches too: only a change of the pod moves a running container.
+ * True when a running container has what its pod's annotations ask for. An assignment that was made under other rules
+ * of the operator matches too: only a change of the pod moves a running container.
  */
 function matchesAnnotations(view: NodeView, pod: ResolvedPod, container: Container): boolean {
   const assignment = assignmentOf(view, container);

@@ -64,8 +64,8 @@ export function planPending(draft: Draft, tried: Set<string>): void {
 }
 
 /**
- * The uid that the runtime has for the pod of a spec; undefined for a forged spec. Anyone can write a spec that claims to be the mirror of
- * a static pod: it is forged when that pod has a spec of its own, or another name.
+ * The uid that the runtime has for the pod of a spec; undefined for a forged spec. Anyone can write a spec that claims
+ * to be the mirror of a static pod: it is forged when that pod has a spec of its own, or another name.
  */
 function uidOf(view: NodeView, spec: PodSpec): string | undefined {
   const uid = runtimeUidOf(spec);
@@ -82,7 +82,10 @@ function uidOf(view: NodeView, spec: PodSpec): string | undefined {
   return isForged ? undefined : uid;
 }
 
-/** True when a container is still to come without the CPUs that it asks for. A pod of too many containers is never planned as a whole. */
+/**
+ * True when a container is still to come without the CPUs that it asks for. A pod of too many containers is never
+ * planned as a whole.
+ */
 function isDue(view: NodeView, spec: PodSpec): boolean {
   const podUid = uidOf(view, spec);
   if (!isMadeAgain(spec) || podUid === undefined) return false;
@@ -102,7 +105,10 @@ function lacksOnline(view: NodeView, podUid: string): boolean {
   return view.assignmentsOf(podUid).some(({ planned, cpus }) => planned === true && !cpus.isSubsetOf(online));
 }
 
-/** True when there are as many CPUs as the containers ask for, or when those that do not fit share. This takes no decision. */
+/**
+ * True when there are as many CPUs as the containers ask for, or when those that do not fit share. This takes no
+ * decision.
+ */
 function mayFit(view: NodeView, podUid: string, wanted: readonly Wanted[]): boolean {
   if (view.settings.onInsufficientCpu === 'share') return true;
   const ofPod = CpuSet.unionOf(view.assignmentsOf(podUid).map(({ cpus }) => cpus));
@@ -124,8 +130,8 @@ function releaseUnneeded(draft: Draft, spec: PodSpec, podUid: string): void {
 }
 
 /**
- * Gives back the planned CPUs of a pod that asks for other numbers now and does not get all of them. A pod that runs keeps the plans that
- * have not changed.
+ * Gives back the planned CPUs of a pod that asks for other numbers now and does not get all of them. A pod that runs
+ * keeps the plans that have not changed.
  */
 function releasePartial(draft: Draft, podUid: string, wanted: readonly Wanted[]): void {
   const { model } = draft;

@@ -24,8 +24,8 @@ export type Refused = Extract<RuntimeAnswer, { kind: 'refuse' }>;
 /**
  * Writes the assignment of a decision and its events into the draft. The caller puts the container.
  *
- * `waitedSince`: the time since when it has waited for CPUs that are free on the node, RFC 3339. `switchedBecause`: it runs, and this is
- * the reason to place it again; it always gets a promise then.
+ * `waitedSince`: the time since when it has waited for CPUs that are free on the node, RFC 3339. `switchedBecause`: it
+ * runs, and this is the reason to place it again; it always gets a promise then.
  */
 export function placeContainer(
   draft: Draft,
@@ -94,7 +94,10 @@ export function placeContainer(
   }
 }
 
-/** The CPUs that a container without an assignment brought; empty for others. Nothing is taken from one that is left untouched. */
+/**
+ * The CPUs that a container without an assignment brought; empty for others. Nothing is taken from one that is left
+ * untouched.
+ */
 function explainBrought(view: NodeView, pod: PodInfo, container: ContainerInfo, isUntouched: boolean): string {
   const cpus = broughtOf(view, pod.uid, container.name)?.cpus;
   if (!cpus) return '';

@@ -13,8 +13,8 @@ import { decide, decideFromPod, decidePlacement, type PlacementDecision } from '
 import { mostDecisions, type Draft } from './draft';
 import { assign, unassign } from './place';
 
-// The kubelet admits a pod as a whole. Where the pod's spec is known, its CPUs are planned as a whole too: all of its containers get
-// theirs or none does, and no other pod gets them while an image is pulled.
+// The kubelet admits a pod as a whole. Where the pod's spec is known, its CPUs are planned as a whole too: all of its
+// containers get theirs or none does, and no other pod gets them while an image is pulled.
 
 /** A container that is still to come and is entitled to CPUs that no other pod can have. */
 export interface Wanted {
@@ -36,8 +36,9 @@ export interface Unfit {
 }
 
 /**
- * Decides on a container that is about to be created. Its pod is planned as a whole first, where its needs are known: it is refused when
- * another container of the pod does not fit beside it. One that does not fit even alone is refused with its own reason.
+ * Decides on a container that is about to be created. Its pod is planned as a whole first, where its needs are known:
+ * it is refused when another container of the pod does not fit beside it. One that does not fit even alone is refused
+ * with its own reason.
  */
 export function decideCreation(draft: Draft, pod: ResolvedPod, container: ContainerInfo): PlacementDecision {
   const fromPod = decideFromPod(draft.model, pod, container);
@@ -52,8 +53,8 @@ export function decideCreation(draft: Draft, pod: ResolvedPod, container: Contai
 }
 
 /**
- * Plans a pod when a container of it is about to be created. Undefined when that container may be decided on: the pod has its CPUs as a
- * whole now, or had some before, or its needs are not known. Else the container that does not fit.
+ * Plans a pod when a container of it is about to be created. Undefined when that container may be decided on: the pod
+ * has its CPUs as a whole now, or had some before, or its needs are not known. Else the container that does not fit.
  */
 function planAtCreation(draft: Draft, pod: ResolvedPod, container: ContainerInfo): Unfit | undefined {
   const { model } = draft;
@@ -71,8 +72,8 @@ function planAtCreation(draft: Draft, pod: ResolvedPod, container: ContainerInfo
 }
 
 /**
- * Decides on all containers as if they were created one after the other, and puts for each the CPUs that earlier containers of the pod
- * do not leave to it. Puts nothing when one does not fit.
+ * Decides on all containers as if they were created one after the other, and puts for each the CPUs that earlier
+ * containers of the pod do not leave to it. Puts nothing when one does not fit.
  */
 export function planPod(
   draft: Draft,
@@ -107,8 +108,8 @@ export function planPod(
 }
 
 /**
- * The CPUs that an ended container keeps: those that it had alone, for the containers of its pod that run before it is created again. Of
- * CPUs that it had with another claim, it keeps those that it gets again.
+ * The CPUs that an ended container keeps: those that it had alone, for the containers of its pod that run before it is
+ * created again. Of CPUs that it had with another claim, it keeps those that it gets again.
  */
 function keptOf(view: NodeView, had: Assignment, now: Assignment): CpuSet {
   const others = view.assignmentsOf(had.podUid).filter((other) => keyOf(other) !== keyOf(had));
@@ -158,8 +159,8 @@ function isPlanned(draft: Draft, pod: ResolvedPod, wanted: readonly Wanted[]): b
 }
 
 /**
- * Creates the containers one after the other with `create`, and takes everything back. An init container has ended when the next one is
- * created; a sidecar has not. True when `create` made all of them.
+ * Creates the containers one after the other with `create`, and takes everything back. An init container has ended when
+ * the next one is created; a sidecar has not. True when `create` made all of them.
  */
 function rehearse(
   draft: Draft,
@@ -204,8 +205,8 @@ function requestFor(
 }
 
 /**
- * The containers that are still to come, in the order in which the kubelet creates them; `creating` is created now. An init container
- * has ended when a later container was created, even if the API server does not say so yet.
+ * The containers that are still to come, in the order in which the kubelet creates them; `creating` is created now. An
+ * init container has ended when a later container was created, even if the API server does not say so yet.
  */
 export function listWanted(view: NodeView, spec: PodSpec, podUid: string, creating?: string): Wanted[] {
   const living = new Set(view.containersOf(podUid).map(({ name }) => name));
@@ -218,7 +219,10 @@ export function listWanted(view: NodeView, spec: PodSpec, podUid: string, creati
   });
 }
 
-/** The CPUs that a container of a spec is entitled to; undefined when it has no claim to CPUs that no other pod can have. */
+/**
+ * The CPUs that a container of a spec is entitled to; undefined when it has no claim to CPUs that no other pod can
+ * have.
+ */
 export function wantedOf(view: NodeView, spec: PodSpec, container: ContainerSpec): Wanted | undefined {
   const entitled = entitledBySpec(view.settings, spec, container);
   return entitled && KINDS[entitled.policy].claim !== 'numa-nodes' ? { spec: container, ...entitled } : undefined;

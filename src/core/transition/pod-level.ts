@@ -9,15 +9,16 @@ import { findSpec, resolvePod } from '../model/spec-book';
 import type { Draft } from './draft';
 import { shareMistaken } from './live-switch';
 
-// Pods with resources as a whole, where the API server does not send them. A container without a CPU limit of its own then looks like one that
-// asks for all CPUs of its pod. It is found out when another container that asks for CPU runs beside it: together they ask for more than the pod.
+// Pods with resources as a whole, where the API server does not send them. A container without a CPU limit of its own
+// then looks like one that asks for all CPUs of its pod. It is found out when another container that asks for CPU runs
+// beside it: together they ask for more than the pod.
 
 /** Most containers whose processes are looked for at one creation, the newest first: the first that runs decides. */
 const MAX_WITNESSES = 4;
 
 /**
- * Containers of the pod that would show, if they run while this one is created, that the pod has resources as a whole. The model does not suffice:
- * the end of an init container may be known later than the next creation.
+ * Containers of the pod that would show, if they run while this one is created, that the pod has resources as a whole.
+ * The model does not suffice: the end of an init container may be known later than the next creation.
  */
 export function listWitnesses(view: NodeView, event: NodeEvent): Container[] {
   if (event.kind !== 'create-container') return [];
@@ -83,7 +84,10 @@ function keepQuota(draft: Draft, container: Container, sums: PodLevel): void {
     draft.put({ kind: 'put-container', container: { ...container, quota: 'as-asked' } });
 }
 
-/** True for a container that asks for another number of CPUs than it was given: it was resized while cpusetd did not see it. */
+/**
+ * True for a container that asks for another number of CPUs than it was given: it was resized while cpusetd did not see
+ * it.
+ */
 function wasResized(
   view: NodeView,
   { uid: podUid }: PodInfo,
@@ -103,8 +107,9 @@ function remember(draft: Draft, { uid, podResources }: PodInfo): void {
 }
 
 /**
- * Moves containers of such pods that were taken for others into the shared pool. One that was moved before a start of cpusetd has its quota set
- * again: the runtime may still have a record that lifts it, and what writes that record lifts it in the kernel too.
+ * Moves containers of such pods that were taken for others into the shared pool. One that was moved before a start of
+ * cpusetd has its quota set again: the runtime may still have a record that lifts it, and what writes that record lifts
+ * it in the kernel too.
  */
 export function shareAllMistaken(draft: Draft, pods: readonly PodInfo[]): void {
   const { model } = draft;

@@ -24,7 +24,9 @@ export function removeSpec(draft: Draft, uid: string): void {
   releaseUnknown(draft, [uid, ...(spec ? [runtimeUidOf(spec)] : [])]);
 }
 
-/** The complete list of the API server. Pods that are missing are gone; specs that were reported one by one are not new. */
+/**
+ * The complete list of the API server. Pods that are missing are gone; specs that were reported one by one are not new.
+ */
 export function replaceSpecs(draft: Draft, specs: readonly PodSpec[]): void {
   const { model } = draft;
   const { podSpecs } = model;
@@ -57,7 +59,10 @@ function dropSpec(draft: Draft, uid: string): void {
   if (draft.model.unplanned.has(uid)) draft.put({ kind: 'drop-unplanned', uid });
 }
 
-/** Gives back the CPUs of pods of which the runtime has nothing, and that are not made again. Before the first lists of both, nothing is given back. */
+/**
+ * Gives back the CPUs of pods of which the runtime has nothing, and that are not made again. Before the first lists of
+ * both, nothing is given back.
+ */
 function releaseUnknown(draft: Draft, podUids: Iterable<string>): void {
   const { model } = draft;
   if (!model.synchronized) return;

@@ -14,18 +14,22 @@ import { release } from './lifecycle';
 import { placeContainer } from './place';
 import { planPending } from './pending-pods';
 
-/** Follows every event, and every list of the runtime: gives back idle CPUs, and assigns freed CPUs to containers that lack some. */
+/**
+ * Follows every event, and every list of the runtime: gives back idle CPUs, and assigns freed CPUs to containers that
+ * lack some.
+ */
 export function reassignFreed(draft: Draft): void {
   releaseIdle(draft);
   if (draft.isDurable || draft.hasUnplanned) retryPending(draft); // else no CPUs were given back
 }
 
 /**
- * Assigns free CPUs to what lacks some: first to running containers that are entitled to CPUs, then to containers that have to be
- * switched, then to pods whose containers are to come. In each group the longest waiting comes first; one that does not fit is skipped.
+ * Assigns free CPUs to what lacks some: first to running containers that are entitled to CPUs, then to containers that
+ * have to be switched, then to pods whose containers are to come. In each group the longest waiting comes first; one
+ * that does not fit is skipped.
  *
- * One transaction makes at most `mostDecisions` decisions; `draft.isCut` is true when some are left. `tried`: ids that were decided on
- * before and are left out; new ones are added.
+ * One transaction makes at most `mostDecisions` decisions; `draft.isCut` is true when some are left. `tried`: ids that
+ * were decided on before and are left out; new ones are added.
  */
 export function retryPending(draft: Draft, tried = new Set<string>()): void {
   placeWaiting(draft, tried);
@@ -39,8 +43,9 @@ export function hasPending(view: NodeView): boolean {
 }
 
 /**
- * Places running containers that wait for CPUs, by the policy for new containers and with its floors. A container that asks for less may
- * be placed before one that asks for more than there is. CPUs that lie idle in a pod stay there, for the containers that had them.
+ * Places running containers that wait for CPUs, by the policy for new containers and with its floors. A container that
+ * asks for less may be placed before one that asks for more than there is. CPUs that lie idle in a pod stay there, for
+ * the containers that had them.
  */
 function placeWaiting(draft: Draft, tried: Set<string>): void {
   for (const waiting of listWaiting(draft.model)) {
@@ -74,9 +79,9 @@ function listWaiting({ containers, waiting }: NodeView): Container[] {
 }
 
 /**
- * Gives back CPUs that lie idle in a pod as soon as no container of the pod can need them: the container that had them has ended for good,
- * and every container still to come has CPUs of its own or is not entitled to any. Without the pod's spec this is never certain, and the
- * CPUs stay until the pod goes.
+ * Gives back CPUs that lie idle in a pod as soon as no container of the pod can need them: the container that had them
+ * has ended for good, and every container still to come has CPUs of its own or is not entitled to any. Without the
+ * pod's spec this is never certain, and the CPUs stay until the pod goes.
  *
  * The answer depends on the pod alone, so only pods that the draft has changed are looked at.
  */
@@ -114,8 +119,8 @@ function neededIn(view: NodeView, spec: PodSpec, podUid: string): (idle: Assignm
 }
 
 /**
- * True when a container that is still to come is entitled to CPUs and does not have as many of its own: another container of its pod may
- * have taken some.
+ * True when a container that is still to come is entitled to CPUs and does not have as many of its own: another
+ * container of its pod may have taken some.
  */
 function lacksCpus(view: NodeView, spec: PodSpec, podUid: string, container: ContainerSpec): boolean {
   const entitled = entitledBySpec(view.settings, spec, container);

@@ -30,9 +30,9 @@ export interface DriftPolicy {
 }
 
 /**
- * Compares the promises with the cpusets in the kernel. A cpuset that drifted is recorded as it is, and the moves that are returned repair
- * it, like any other change. The runtime's record of that container counts as unknown, so it is written again. Without a policy every drift
- * is repaired, and no cause is given.
+ * Compares the promises with the cpusets in the kernel. A cpuset that drifted is recorded as it is, and the moves that
+ * are returned repair it, like any other change. The runtime's record of that container counts as unknown, so it is
+ * written again. Without a policy every drift is repaired, and no cause is given.
  */
 export function reconcile(
   draft: Draft,

@@ -5,7 +5,8 @@ import type { Draft } from './draft';
 // The runtime's record of a container, which is its OCI spec, and the cpuset in the kernel, as updates change them.
 
 /**
- * The runtime has applied an update. Where the promise has changed since the update was sent, the next move corrects that.
+ * The runtime has applied an update. Where the promise has changed since the update was sent, the next move corrects
+ * that.
  */
 export function markUpdateApplied(
   draft: Draft,
@@ -25,8 +26,8 @@ export function dropRecord(draft: Draft, containerId: string): void {
 }
 
 /**
- * cpusetd is about to send the runtime an update that carries `promise`. The runtime writes the cgroup too. Until it answers, the cpuset
- * in the kernel is unknown, so no move is left out.
+ * cpusetd is about to send the runtime an update that carries `promise`. The runtime writes the cgroup too. Until it
+ * answers, the cpuset in the kernel is unknown, so no move is left out.
  */
 export function beginOwnUpdate(draft: Draft, containerId: string, promise: CpuPromise): void {
   const container = draft.model.containers.get(containerId);
@@ -36,8 +37,8 @@ export function beginOwnUpdate(draft: Draft, containerId: string, promise: CpuPr
 }
 
 /**
- * The runtime has written the update, or the answer of cpusetd to the update as it passed by. `before` is the runtime's record from the
- * time when the update began.
+ * The runtime has written the update, or the answer of cpusetd to the update as it passed by. `before` is the runtime's
+ * record from the time when the update began.
  */
 export function endOwnUpdate(
   draft: Draft,

@@ -10,8 +10,8 @@ import type { Followers, Snapshot } from '../policy';
 /**
  * The view that a policy has which makes assignments of this kind, for a container of this name in this pod.
  *
- * CPUs that the container had, and CPUs that lie idle in its pod, are `own` and `idleInPod` when they were held with the same claim.
- * CPUs of another claim count as free, since the new decision replaces the old one.
+ * CPUs that the container had, and CPUs that lie idle in its pod, are `own` and `idleInPod` when they were held with
+ * the same claim. CPUs of another claim count as free, since the new decision replaces the old one.
  */
 export function snapshotFor(
   view: NodeView,
@@ -24,7 +24,10 @@ export function snapshotFor(
   return cpus ? { ...snapshot, own: snapshot.own.intersect(cpus) } : snapshot;
 }
 
-/** The same for a container that runs already: it keeps its own CPUs, and those that lie idle in its pod are left to the containers that had them. */
+/**
+ * The same for a container that runs already: it keeps its own CPUs, and those that lie idle in its pod are left to the
+ * containers that had them.
+ */
 export function snapshotOfRunning(...args: Parameters<typeof boundedSnapshot>): Snapshot {
   const [view, { uid: podUid }, containerName] = args;
   const snapshot = boundedSnapshot(...args);
@@ -81,8 +84,8 @@ function once<T>(compute: () => T): () => T {
 }
 
 /**
- * True for CPUs that were planned before the request came, and are not where it brought memory: they are chosen again. The CPUs of a container
- * that has run are not.
+ * True for CPUs that were planned before the request came, and are not where it brought memory: they are chosen again.
+ * The CPUs of a container that has run are not.
  */
 export function isMisplaced(view: NodeView, own: Assignment): boolean {
   const mems = own.planned && broughtOf(view, own.podUid, own.containerName)?.mems;

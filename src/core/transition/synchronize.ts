@@ -22,9 +22,10 @@ import { findInLists, shareAllMistaken } from './pod-level';
 /**
  * Merges the remembered state with the pods and containers of the runtime, at the start and after each reconnection.
  *
- * A remembered container that still exists keeps its CPUs. The CPUs of pods that are gone are released, unless the API server has the
- * pod or has not listed its pods yet: the sandbox is then made again. Unknown containers are placed: first those that already run on
- * CPUs of their own, which they keep, then the others by the rules for new containers. A running container is never refused.
+ * A remembered container that still exists keeps its CPUs. The CPUs of pods that are gone are released, unless the API
+ * server has the pod or has not listed its pods yet: the sandbox is then made again. Unknown containers are placed:
+ * first those that already run on CPUs of their own, which they keep, then the others by the rules for new containers.
+ * A running container is never refused.
  *
  * The order in which the runtime lists its containers makes no difference.
  */
@@ -65,15 +66,16 @@ export function synchronize(
     recordFound(draft, container, live);
   }
   shareAllMistaken(draft, pods);
-  // Neither the model nor an assignment knew these: they were created while cpusetd was not connected. That of cpusetd always is.
+  // Neither the model nor an assignment knew these: they were created while cpusetd was not connected. That of cpusetd
+  // always is.
   for (const container of unknown)
     if (container.id !== own && !wasPlacedBefore(container, live))
       reportUnpinned(draft, podById.get(container.sandboxId)!, container);
 }
 
 /**
- * Drops pods and containers that the lists do not have. A container that is being created, and anything newer than the lists (`before`),
- * is kept.
+ * Drops pods and containers that the lists do not have. A container that is being created, and anything newer than the
+ * lists (`before`), is kept.
  */
 function dropAbsent(
   draft: Draft,
@@ -108,8 +110,8 @@ function dropAbsent(
 }
 
 /**
- * True when an earlier process of cpusetd placed the container. The runtime's record is written late, or never where it can't be
- * written; the kernel's cpuset is there at once.
+ * True when an earlier process of cpusetd placed the container. The runtime's record is written late, or never where it
+ * can't be written; the kernel's cpuset is there at once.
  */
 function wasPlacedBefore({ id, resources }: ContainerInfo, live: LiveCpusets): boolean {
   return resources.cpus !== undefined || live.get(id)?.isEmpty === false;

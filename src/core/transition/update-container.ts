@@ -15,9 +15,9 @@ import { putPod } from './lifecycle';
 import { placeContainer, type Refused } from './place';
 
 /**
- * Answers a change of a container's resources. The answer has the promised cpuset, whatever cpuset the change carries. When the numbers
- * that decide a placement change (an in-place resize), the container is decided on again. It keeps the CPUs that it has, or a part of them;
- * a resize that can't be done is refused, and one of memory alone never is.
+ * Answers a change of a container's resources. The answer has the promised cpuset, whatever cpuset the change carries.
+ * When the numbers that decide a placement change (an in-place resize), the container is decided on again. It keeps the
+ * CPUs that it has, or a part of them; a resize that can't be done is refused, and one of memory alone never is.
  */
 export function updateContainer(
   draft: Draft,
@@ -90,8 +90,8 @@ function widenMemory(draft: Draft, { known, info }: Resize, held: Assignment, { 
 }
 
 /**
- * True when a container keeps its CPUs: it asks for as many as before, even if the rules of today would not give them, or its numbers
- * contradict each other, which is no resize.
+ * True when a container keeps its CPUs: it asks for as many as before, even if the rules of today would not give them,
+ * or its numbers contradict each other, which is no resize.
  */
 function keepsItsCpus(known: Container, held: Assignment, { request }: PlacementDecision): boolean {
   // CPUs that the scheduler chose for a pod do not grow with one of its containers.
@@ -100,8 +100,8 @@ function keepsItsCpus(known: Container, held: Assignment, { request }: Placement
 }
 
 /**
- * Resizes a container that shares. One that lacks the CPUs that it is entitled to goes on without them as long as there are not enough,
- * and as long as it is entitled to some.
+ * Resizes a container that shares. One that lacks the CPUs that it is entitled to goes on without them as long as there
+ * are not enough, and as long as it is entitled to some.
  */
 function resizeShared(draft: Draft, resize: Resize): Refused | undefined {
   const { pod, known, info, changed, isOfCpus } = resize;
@@ -161,7 +161,9 @@ function putResized(draft: Draft, container: Container): void {
   draft.put({ kind: 'put-container', container: now });
 }
 
-/** The numbers that the kubelet asks for. An unlimited quota of a container whose quota cpusetd lifted is not asked for. */
+/**
+ * The numbers that the kubelet asks for. An unlimited quota of a container whose quota cpusetd lifted is not asked for.
+ */
 function numbersOf({ cpus: _cpus, mems: _mems, ...numbers }: CpuResources, held: Assignment | undefined): CpuResources {
   if (held?.quotaLifted !== true || (numbers.quotaUs ?? 0) >= 0) return numbers;
   const { quotaUs: _lifted, ...rest } = numbers;

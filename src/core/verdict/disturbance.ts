@@ -12,7 +12,10 @@ export type Disturbance =
   /** `isLasting`: it runs, and what it may run on stays unread. */
   | { readonly kind: 'not-known'; readonly because: string; readonly isLasting: boolean };
 
-/** Compares the CPUs that a container without a promise may run on with those that others own. CPUs that were not read are no good news. Pure. */
+/**
+ * Compares the CPUs that a container without a promise may run on with those that others own. CPUs that were not read
+ * are no good news. Pure.
+ */
 export function findDisturbance(
   { exclusive }: NodeView,
   container: Container,

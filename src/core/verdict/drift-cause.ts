@@ -65,11 +65,11 @@ const RELOAD_MS = 15_000;
 const MANY_REPAIRS = 3;
 
 /**
- * Names the likely cause of a drift: the first that there is evidence for, facts before coincidences in time. Where there is
- * none the writer is unknown: the kernel does not show the writer. Pure.
+ * Names the likely cause of a drift: the first that there is evidence for, facts before coincidences in time. Where
+ * there is none the writer is unknown: the kernel does not show the writer. Pure.
  *
- * `systemctl daemon-reload` lets systemd write its own values again: those that the runtime recorded last, or none
- * at all (systemd issue 40438, runc issue 1605).
+ * `systemctl daemon-reload` lets systemd write its own values again: those that the runtime recorded last, or none at
+ * all (systemd issue 40438, runc issue 1605).
  */
 export function explainDrift(clues: DriftClues): LikelyCause {
   const { promise, seen, online, parent, msSinceUpdate, msSinceReload, repairs, managers = [] } = clues;

@@ -16,10 +16,10 @@ import { describeUnmet } from './unmet-request';
 import { describeBarred, barredCpus, type Topology } from '../topology';
 
 /**
- * The outcomes of comparing promise and observation:
- * `kept` equal; `pending` on its way, or waiting for CPUs of its own; `drifted` another program wrote the
- * cpuset; `violated` the cpuset is as promised but the kernel does not honour it; `held-under-old-rules` kept, but decided under rules
- * that are no longer in force; `unknown` could not be read; `left-alone` nothing is promised.
+ * The outcomes of comparing promise and observation: `kept` equal; `pending` on its way, or waiting for CPUs of its
+ * own; `drifted` another program wrote the cpuset; `violated` the cpuset is as promised but the kernel does not honour
+ * it; `held-under-old-rules` kept, but decided under rules that are no longer in force; `unknown` could not be read;
+ * `left-alone` nothing is promised.
  */
 export const VERDICT_KINDS = [
   'kept',

@@ -11,7 +11,10 @@ export interface Judgement {
   readonly basis: VerdictBasis;
 }
 
-/** All that a verdict depends on beside the state in the kernel. It is the same as long as its parts are the same objects. */
+/**
+ * All that a verdict depends on beside the state in the kernel. It is the same as long as its parts are the same
+ * objects.
+ */
 export interface VerdictBasis extends Pick<Container, 'placement' | 'because'> {
   readonly promise: Container['promise'];
   readonly waitingSince: Container['waitingSince'];
@@ -24,7 +27,9 @@ export interface VerdictBasis extends Pick<Container, 'placement' | 'because'> {
   readonly isPoolOverlapping: boolean;
 }
 
-/** Collects all that a verdict on the container depends on now. Cheap: nothing is copied, and all have the same fields. */
+/**
+ * Collects all that a verdict on the container depends on now. Cheap: nothing is copied, and all have the same fields.
+ */
 export function basisOf(view: NodeView, container: Container): VerdictBasis {
   const { promise, placement, because, waitingSince, avoidsReserved, podUid, name } = container;
   return {
@@ -42,8 +47,8 @@ export function basisOf(view: NodeView, container: Container): VerdictBasis {
 }
 
 /**
- * The judgement made of the objects of the last one, where these say the same. Every round judges every container, nearly always with
- * the same outcome, and each object that is kept is one that need not grow old and be collected.
+ * The judgement made of the objects of the last one, where these say the same. Every round judges every container,
+ * nearly always with the same outcome, and each object that is kept is one that need not grow old and be collected.
  */
 export function reuseParts(last: Judgement | undefined, judgement: Judgement): Judgement {
   if (last === undefined) return judgement;
@@ -65,8 +70,8 @@ export function isOutdated(
 }
 
 /**
- * The verdict as of now. An observation says nothing about a promise that was made after it, not even when both have the same CPUs.
- * When rules, machine or assignment have changed since the last verdict, it is given anew. Pure.
+ * The verdict as of now. An observation says nothing about a promise that was made after it, not even when both have
+ * the same CPUs. When rules, machine or assignment have changed since the last verdict, it is given anew. Pure.
  */
 export function judgeNow(view: NodeView, container: Container, last: Judgement | undefined): Verdict {
   // There was no cgroup to read before.

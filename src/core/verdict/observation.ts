@@ -9,12 +9,15 @@ export type Observation =
       /** The CPUs that its processes may run on now: `cpuset.cpus.effective`, `cpuset.effective_cpus`. */
       readonly effective: CpuSet;
       /**
-       * The CPUs that any cgroup can have: the root's. The kernel takes a CPU out of cpusets before it calls it offline,
-       * and puts it back after. Read only where the container lacks CPUs.
+       * The CPUs that any cgroup can have: the root's. The kernel takes a CPU out of cpusets before it calls it
+       * offline, and puts it back after. Read only where the container lacks CPUs.
        */
       readonly active?: CpuSet;
       readonly mems: CpuSet;
-      /** The CFS quota of the container's own cgroup; absent when it was not looked at, could not be read, or there is none. */
+      /**
+       * The CFS quota of the container's own cgroup; absent when it was not looked at, could not be read, or there is
+       * none.
+       */
       readonly quota?: Quota;
       /** The CFS quota of the pod's cgroup, which holds for all its containers together. */
       readonly podQuota?: Quota;
@@ -23,7 +26,10 @@ export type Observation =
       /** Absent when its threads were not sampled in this round. */
       readonly threads?: ThreadSample;
     }
-  /** No such cgroup: the container is on its way in or out, or its cgroup could not be found. Without `missing` none is expected. */
+  /**
+   * No such cgroup: the container is on its way in or out, or its cgroup could not be found. Without `missing` none is
+   * expected.
+   */
   | { readonly kind: 'gone'; readonly missing?: Missing }
   | { readonly kind: 'unreadable'; readonly because: string };
 
@@ -33,17 +39,21 @@ export interface Missing {
   readonly because: string;
   /** Time since it was first missed. */
   readonly forMs: number;
-  /** The runtime said after it was first missed that the container runs, or nobody but the runtime's events can say so. */
+  /**
+   * The runtime said after it was first missed that the container runs, or nobody but the runtime's events can say so.
+   */
   readonly isConfirmed: boolean;
 }
 
 /**
- * Time after which a container without a cgroup is not just ending. A runtime reports an end some milliseconds after it has removed the
- * cgroup.
+ * Time after which a container without a cgroup is not just ending. A runtime reports an end some milliseconds after it
+ * has removed the cgroup.
  */
 export const GONE_LIMIT_MS = 10_000;
 
-/** True when the container runs, and its cgroup was not found for too long: its cpuset can be neither seen nor repaired. */
+/**
+ * True when the container runs, and its cgroup was not found for too long: its cpuset can be neither seen nor repaired.
+ */
 export function isLost({ forMs, isConfirmed }: Missing): boolean {
   return isConfirmed && forMs >= GONE_LIMIT_MS;
 }

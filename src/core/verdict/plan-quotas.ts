@@ -17,8 +17,8 @@ export interface QuotaStep {
 }
 
 /**
- * Compares the observed quotas with the desired ones: none when it was lifted, and the requested one again when the container has lost
- * its CPUs while it runs. A quota that was not read is not compared. Pure.
+ * Compares the observed quotas with the desired ones: none when it was lifted, and the requested one again when the
+ * container has lost its CPUs while it runs. A quota that was not read is not compared. Pure.
  */
 export function planQuotas(view: NodeView, container: Container, observation: Observation): readonly QuotaStep[] {
   if (observation.kind !== 'seen') return [];
@@ -44,8 +44,8 @@ function isQuota({ quotaUs, periodUs }: Quota, to: PromisedQuota): boolean {
 }
 
 /**
- * The CFS quota that the kubelet gave the container's pod as a whole. It is set again when no container of the pod has a lifted quota
- * any more. Undefined while one has, and when it is not known.
+ * The CFS quota that the kubelet gave the container's pod as a whole. It is set again when no container of the pod has
+ * a lifted quota any more. Undefined while one has, and when it is not known.
  */
 export function podQuotaToRestore(view: NodeView, container: Container): PromisedQuota | undefined {
   if (view.containersOf(container.podUid).some((other) => wasLifted(view, other))) return undefined;

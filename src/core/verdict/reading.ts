@@ -1,7 +1,10 @@
 import { hasCgroup, type Container } from '../model/container';
 import { GONE_LIMIT_MS, isLost, type Missing, type Observation, type Seen } from './observation';
 
-/** The state of a container in the kernel, or why it is not known: `pending` on its way, `unknown` when that does not end by itself. */
+/**
+ * The state of a container in the kernel, or why it is not known: `pending` on its way, `unknown` when that does not
+ * end by itself.
+ */
 export type Reading = Seen | { readonly kind: 'pending' | 'unknown'; readonly because: string };
 
 /** Reads an observation; undefined when the container was not looked at yet. Pure. */

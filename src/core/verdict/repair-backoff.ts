@@ -36,9 +36,9 @@ export type RepairDecision =
 
 /**
  * Decides on the repair of a drift. The first few repairs are made at once; then each waits twice as long as the one
- * before; then they stop, until no other program has written for a while or the promise has changed. So a fight over a cpuset
- * costs a bounded number of writes, and a single mistake is put right within milliseconds. Pure: time
- * is a parameter.
+ * before; then they stop, until no other program has written for a while or the promise has changed. So a fight over a
+ * cpuset costs a bounded number of writes, and a single mistake is put right within milliseconds. Pure: time is a
+ * parameter.
  */
 export function decideRepair(before: RepairRecord | undefined, { promise, nowMs, written }: DriftSeen): RepairDecision {
   if (before === undefined || !samePromise(before.promise, promise)) return repair(promise, 1, nowMs);

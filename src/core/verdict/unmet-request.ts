@@ -6,8 +6,8 @@ import type { NodeView } from '../model/node-view';
 import { isNear } from '../topology';
 
 /**
- * The reason why a container does not have what its request brought, for the operator: CPUs of which none is left to it, or memory nodes
- * that its CPUs are not near to. Undefined when it has, or brought nothing.
+ * The reason why a container does not have what its request brought, for the operator: CPUs of which none is left to
+ * it, or memory nodes that its CPUs are not near to. Undefined when it has, or brought nothing.
  */
 export function describeUnmet(view: NodeView, container: Container): string | undefined {
   const { promise, podUid, name } = container;

@@ -30,7 +30,10 @@ export interface RuntimeVersion {
   readonly apiVersion: string;
 }
 
-/** The part of CRI that the daemon calls itself, in core's terms. Every call throws CpusetdError with the runtime's status. */
+/**
+ * The part of CRI that the daemon calls itself, in core's terms. Every call throws CpusetdError with the runtime's
+ * status.
+ */
 export interface CriClient {
   version(options?: CallOptions): Promise<RuntimeVersion>;
   /** Of the runtime that `version` names so. */
@@ -39,16 +42,19 @@ export interface CriClient {
   listPods(options?: CallOptions): Promise<readonly ListedPod[]>;
   /** Without cgroups and resources: lists do not contain them. */
   listContainers(options?: CallOptions): Promise<readonly ContainerInfo[]>;
-  /** Everything that exists now, cgroups and resources included: the content of NRI's Synchronize, and exited containers. */
+  /**
+   * Everything that exists now, cgroups and resources included: the content of NRI's Synchronize, and exited
+   * containers.
+   */
   readNode(options?: CallOptions): Promise<NodeInventory>;
   /** One container, cgroup and resources included; undefined when the runtime has none of this id. */
   readContainer(containerId: string, options?: CallOptions): Promise<ContainerInfo | undefined>;
   /** The pause container of a sandbox; undefined when the runtime has no such sandbox, or does not report it. */
   readPause(sandboxId: string, options?: CallOptions): Promise<PauseInfo | undefined>;
   /**
-   * Changes CPUs, memory nodes, quota or shares of a container; absent fields stay as they are. NOT_FOUND when it is gone, and
-   * on CRI-O also when it has ended.
-   * While a container is being started, containerd takes an update without carrying it out: repeat it afterwards.
+   * Changes CPUs, memory nodes, quota or shares of a container; absent fields stay as they are. NOT_FOUND when it is
+   * gone, and on CRI-O also when it has ended. While a container is being started, containerd takes an update without
+   * carrying it out: repeat it afterwards.
    */
   updateContainer(update: ContainerResourceUpdate, options?: CallOptions): Promise<void>;
   close(): void;

@@ -12,8 +12,8 @@ export interface RuntimeSpec {
 }
 
 /**
- * Finds the OCI spec in the answer to a verbose status call: containerd and CRI-O both put a JSON text under `info` that
- * has it as `runtimeSpec`.
+ * Finds the OCI spec in the answer to a verbose status call: containerd and CRI-O both put a JSON text under `info`
+ * that has it as `runtimeSpec`.
  */
 export function readRuntimeSpec(info: VerboseInfo): RuntimeSpec | undefined {
   const all = readInfo(info, 'info');
@@ -41,7 +41,9 @@ export function readRuntimeSpec(info: VerboseInfo): RuntimeSpec | undefined {
   };
 }
 
-/** containerd leaves them out of the spec by default. The kubelet's request is beside the spec, with the names of CRI. */
+/**
+ * containerd leaves them out of the spec by default. The kubelet's request is beside the spec, with the names of CRI.
+ */
 function readRequestedHugePages(config: unknown): HugePages | undefined {
   const resources = asObject(asObject(asObject(config)?.linux)?.resources);
   return readHugePages(resources?.hugepage_limits, 'page_size');

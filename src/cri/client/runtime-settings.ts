@@ -3,13 +3,16 @@ import { readInfo, type VerboseInfo } from './verbose-info';
 /** The settings of a runtime that matter here. */
 export interface RuntimeSettings {
   /**
-   * The limits of huge pages in containers' specs, and so in the requests that plugins get: containerd drops them by default. `not-known`: the
-   * runtime does not say.
+   * The limits of huge pages in containers' specs, and so in the requests that plugins get: containerd drops them by
+   * default. `not-known`: the runtime does not say.
    */
   readonly hugePages: 'reported' | 'dropped' | 'not-known';
 }
 
-/** Reads the settings of the runtime of this name. `askStatus` makes a verbose Status call: containerd puts its whole configuration there. */
+/**
+ * Reads the settings of the runtime of this name. `askStatus` makes a verbose Status call: containerd puts its whole
+ * configuration there.
+ */
 export async function readRuntimeSettings(
   name: string,
   askStatus: () => Promise<VerboseInfo>,

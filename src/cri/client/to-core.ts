@@ -68,8 +68,8 @@ export const toContainerInfo = (container: Container): ContainerInfo => ({
 });
 
 /**
- * A listed container with what its verbose status adds. The runtime's spec wins over the CRI resources: a CPU set that an
- * NRI plugin gave at creation shows only there.
+ * A listed container with what its verbose status adds. The runtime's spec wins over the CRI resources: a CPU set that
+ * an NRI plugin gave at creation shows only there.
  */
 export function toContainerInfoOfStatus(
   container: Container,

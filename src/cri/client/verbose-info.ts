@@ -1,6 +1,9 @@
 import { isJsonObject, type JsonObject } from '../../core/json-object';
 
-/** The `info` of a verbose answer: JSON texts by name. No specification covers them, so anything unexpected counts as absent. */
+/**
+ * The `info` of a verbose answer: JSON texts by name. No specification covers them, so anything unexpected counts as
+ * absent.
+ */
 export type VerboseInfo = Readonly<Record<string, string>>;
 
 /** The object that the text of this name has. */

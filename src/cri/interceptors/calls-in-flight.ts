@@ -9,8 +9,8 @@ interface CallInFlight {
 }
 
 /**
- * The calls in flight after which the runtime writes a container's cpuset: starts and updates. A promise that was made after such a
- * call was forwarded must be written again when the call has ended.
+ * The calls in flight after which the runtime writes a container's cpuset: starts and updates. A promise that was made
+ * after such a call was forwarded must be written again when the call has ended.
  */
 export class CallsInFlight {
   private readonly calls = new Set<CallInFlight>();

@@ -10,8 +10,8 @@ import {
 } from '../messages/read-container-states';
 
 /**
- * Finds exits of containers in the answers that the kubelet reads, since no call announces a process that ends by itself. Answers
- * are never delayed; one that can't be read passes unchanged.
+ * Finds exits of containers in the answers that the kubelet reads, since no call announces a process that ends by
+ * itself. Answers are never delayed; one that can't be read passes unchanged.
  */
 export function observeStates(
   daemon: DaemonPort,

@@ -21,8 +21,8 @@ interface Creation {
 type CreateEvent = Extract<RuntimeEvent, { kind: 'create-container' }>;
 
 /**
- * CreateContainer: the only call that can set the CPUs before the process runs. Containers that must leave these CPUs have left
- * before the runtime gets the request; a creation that ends without a container is undone at once.
+ * CreateContainer: the only call that can set the CPUs before the process runs. Containers that must leave these CPUs
+ * have left before the runtime gets the request; a creation that ends without a container is undone at once.
  */
 export function interceptCreateContainer(daemon: DaemonPort): Interceptor {
   const creations = new WeakMap<CallContext, Creation>();

@@ -18,8 +18,8 @@ export interface InterceptorSet {
 }
 
 /**
- * The messages of both are the same in all fields that are read here. Kubelets before 1.26 and old tools use the first where the
- * runtime has it; without it their containers would start unpinned.
+ * The messages of both are the same in all fields that are read here. Kubelets before 1.26 and old tools use the first
+ * where the runtime has it; without it their containers would start unpinned.
  */
 const SERVICES = ['runtime.v1alpha2.RuntimeService', 'runtime.v1.RuntimeService'];
 

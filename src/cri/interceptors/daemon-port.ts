@@ -19,16 +19,19 @@ export interface DaemonPort {
   readonly node: NodeView;
   /** Handles every event. When it resolves, the decision is on disk and in the kernel. */
   readonly handle: (event: RuntimeEvent) => Promise<RuntimeAnswer>;
-  /** Reports the outcome of a request that the adapter refuses itself, or whose answer was tentative (`counts`). Never throws. */
+  /**
+   * Reports the outcome of a request that the adapter refuses itself, or whose answer was tentative (`counts`). Never
+   * throws.
+   */
   readonly conclude: (end: Asked & { readonly answer: RuntimeAnswer; readonly problem?: string }) => void;
   /**
-   * True when calls may be decided, mostly at once; waits for a synchronization that runs. False when the signal aborts or the
-   * synchronization takes too long.
+   * True when calls may be decided, mostly at once; waits for a synchronization that runs. False when the signal aborts
+   * or the synchronization takes too long.
    */
   readonly whenReady: (signal: AbortSignal) => boolean | Promise<boolean>;
   /**
-   * Has the runtime write the promises of these containers, and waits for older writes that have not ended. Resolves with the
-   * reason of the first failure; a container that is gone is no failure.
+   * Has the runtime write the promises of these containers, and waits for older writes that have not ended. Resolves
+   * with the reason of the first failure; a container that is gone is no failure.
    */
   readonly carryOut: (containerIds: readonly string[]) => Promise<string | undefined>;
   /** Lists everything that the runtime has, because it has something that we do not know. */

@@ -5,7 +5,10 @@ import { StatusCode } from '../../wire';
 import type { CallEnd, ProxyError } from '../proxy';
 import type { Asked, DaemonPort } from './daemon-port';
 
-/** The codes that callers get unchanged. Any other becomes INTERNAL: a kubelet reads NOT_FOUND as "the container is gone". */
+/**
+ * The codes that callers get unchanged. Any other becomes INTERNAL: a kubelet reads NOT_FOUND as "the container is
+ * gone".
+ */
 const ANSWER_CODES: ReadonlySet<ErrorCode> = new Set([
   'CANCELLED',
   'INVALID_ARGUMENT',
@@ -26,8 +29,8 @@ export interface InterceptorRefusal {
 type Refused = { readonly refuse: ProxyError };
 
 /**
- * Refuses a call in the adapter. Every such refusal passes here, so that it is stored, counted, logged and made an Event like one
- * of the core. A call that has already ended is not counted.
+ * Refuses a call in the adapter. Every such refusal passes here, so that it is stored, counted, logged and made an
+ * Event like one of the core. A call that has already ended is not counted.
  */
 export function refuse(
   daemon: Pick<DaemonPort, 'conclude'>,
@@ -46,8 +49,8 @@ export function passOn(answer: Extract<RuntimeAnswer, { kind: 'refuse' }>): Refu
 }
 
 /**
- * Reports a call that the proxy refused before its request was read: broken, too long, or too much in flight. Its pod is not known.
- * UNAVAILABLE is no refusal: the runtime is away, or cpusetd stops.
+ * Reports a call that the proxy refused before its request was read: broken, too long, or too much in flight. Its pod
+ * is not known. UNAVAILABLE is no refusal: the runtime is away, or cpusetd stops.
  */
 export function concludeUnread(daemon: Pick<DaemonPort, 'conclude'>, event: Asked['event'], end: CallEnd): void {
   const { origin, forwarded, status } = end;

@@ -18,8 +18,9 @@ interface Start {
 const PATIENCE_MS = 10_000;
 
 /**
- * StartContainer: the runtime makes the cgroup from its own record, so the record must have the present promise. The runtime
- * ignores updates of a container that it is starting: a change meanwhile is written before the caller gets the answer.
+ * StartContainer: the runtime makes the cgroup from its own record, so the record must have the present promise. The
+ * runtime ignores updates of a container that it is starting: a change meanwhile is written before the caller gets the
+ * answer.
  */
 export function interceptStartContainer(daemon: DaemonPort, inFlight: CallsInFlight): Interceptor {
   const starts = new WeakMap<CallContext, Start>();
@@ -80,8 +81,9 @@ function askedBy({ node }: DaemonPort, containerId: string): Asked {
 }
 
 /**
- * Writes the present promise into the runtime's record, after our older writes about other containers have ended. Returns why the
- * record could not be written. A container that the runtime does not have is no failure: the runtime answers the call itself.
+ * Writes the present promise into the runtime's record, after our older writes about other containers have ended.
+ * Returns why the record could not be written. A container that the runtime does not have is no failure: the runtime
+ * answers the call itself.
  */
 async function updateRecord(daemon: DaemonPort, containerId: string): Promise<string | undefined> {
   const readPromise = () => daemon.node.containers.get(containerId)?.promise;

@@ -5,9 +5,9 @@ import type { IdentityMount } from '../../core/model/cpu-identity';
 import type { CpuAdjustment } from '../../core/model/events';
 
 /**
- * A CreateContainerRequest with the resources of its container changed, by appending a second
- * `config { linux { resources { … } } }`: a reader of protobuf merges the two, and the last value of a field wins. All other fields
- * stay as they were, unknown ones included. A mount and variables are added to the lists of the same `config`.
+ * A CreateContainerRequest with the resources of its container changed, by appending a second `config { linux {
+ * resources { … } } }`: a reader of protobuf merges the two, and the last value of a field wins. All other fields stay
+ * as they were, unknown ones included. A mount and variables are added to the lists of the same `config`.
  *
  * Throws RangeError for an empty CPU set, which the runtime would read as "leave it as it is".
  */
@@ -22,7 +22,9 @@ export function appendToCreate(
   return concat(message, wrap(2, config.finish()));
 }
 
-/** ContainerConfig { envs = 6 { key = 1, value = 2 }, mounts = 7 { container_path = 1, host_path = 2, readonly = 3 } }. */
+/**
+ * ContainerConfig { envs = 6 { key = 1, value = 2 }, mounts = 7 { container_path = 1, host_path = 2, readonly = 3 } }.
+ */
 function addMount(config: BinaryWriter, mount: IdentityMount): void {
   for (const [key, value] of variablesOf(mount))
     config

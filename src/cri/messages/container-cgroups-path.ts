@@ -1,6 +1,8 @@
 import { posix } from 'node:path';
 
-/** Prefixes of the container's id in the name of its cgroup, by runtime: `unit` under systemd, `folder` under cgroupfs. */
+/**
+ * Prefixes of the container's id in the name of its cgroup, by runtime: `unit` under systemd, `folder` under cgroupfs.
+ */
 const NAMES: Readonly<Record<string, { readonly unit: string; readonly folder: string }>> = {
   containerd: { unit: 'cri-containerd', folder: '' },
   'cri-o': { unit: 'crio', folder: 'crio-' },
@@ -8,8 +10,8 @@ const NAMES: Readonly<Record<string, { readonly unit: string; readonly folder: s
 };
 
 /**
- * The `cgroupsPath` that the runtime of this name gives to a container, in the form of the OCI spec. The answer to CreateContainer
- * does not contain it. Undefined for an unknown runtime.
+ * The `cgroupsPath` that the runtime of this name gives to a container, in the form of the OCI spec. The answer to
+ * CreateContainer does not contain it. Undefined for an unknown runtime.
  *
  * After containerd's getCgroupsPath and CRI-O's ContainerCgroupPath.
  */

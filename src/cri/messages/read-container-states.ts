@@ -29,7 +29,10 @@ export function readEventState(message: Uint8Array): Map<string, SeenState> {
 /** A request with an empty filter, which is how the kubelet asks for all. */
 const EMPTY_FILTER = Uint8Array.of(0x0a, 0);
 
-/** True when a `ListContainers` request asks for all containers. One with any other field, known here or not, may ask for fewer. */
+/**
+ * True when a `ListContainers` request asks for all containers. One with any other field, known here or not, may ask
+ * for fewer.
+ */
 export function asksForAll(message: Uint8Array): boolean {
   return message.length === 0 || Buffer.compare(message, EMPTY_FILTER) === 0;
 }

@@ -6,8 +6,8 @@ export type FieldReaders = Readonly<Record<number, (reader: ProtobufReader) => v
 /**
  * Reads the fields of a message that have a reader, in their order; the others are skipped.
  *
- * A reader writes into the object of the first occurrence, so that a repeated field is merged into it, as protobuf demands (a
- * proxy in front of us may have appended, as we do). Generated decoders replace it instead.
+ * A reader writes into the object of the first occurrence, so that a repeated field is merged into it, as protobuf
+ * demands (a proxy in front of us may have appended, as we do). Generated decoders replace it instead.
  *
  * Throws DecodeError for bytes that are no message.
  */

@@ -17,11 +17,12 @@ export interface ConnectionLimits {
 const MAX_CLOSING = 64;
 
 /**
- * All connections of clients. A new client is always accepted; where that exceeds a limit, another connection is closed.
+ * All connections of clients. A new client is always accepted; where that exceeds a limit, another connection is
+ * closed.
  *
- * Beyond `maxIdle` connections without a call the longest idle are closed gracefully. At `max` one is closed at once: first one
- * that has sent nothing, then one that is leaving or idle, then the one without traffic for longest. So a client that leaks
- * connections mostly loses its own.
+ * Beyond `maxIdle` connections without a call the longest idle are closed gracefully. At `max` one is closed at once:
+ * first one that has sent nothing, then one that is leaving or idle, then the one without traffic for longest. So a
+ * client that leaks connections mostly loses its own.
  */
 export class ConnectionTable {
   /** Oldest first in each. */

@@ -32,11 +32,16 @@ export interface CriProxyOptions {
   readonly endlessPaths: readonly string[];
   /** Reports faults that no peer sees. */
   readonly reportFault: ReportFault;
-  /** Longest request or answer that is intercepted. Default: 16 MiB, a little more than runtime and kubelet allow each other. */
+  /**
+   * Longest request or answer that is intercepted. Default: 16 MiB, a little more than runtime and kubelet allow each
+   * other.
+   */
   readonly maxMessageBytes?: number;
   /** Most request data held at once, over all calls. */
   readonly maxHeldBytes?: number;
-  /** Most memory of open calls beside their messages: 0.5 KiB for each, 2 KiB and the metadata for an intercepted one. */
+  /**
+   * Most memory of open calls beside their messages: 0.5 KiB for each, 2 KiB and the metadata for an intercepted one.
+   */
   readonly maxOpenCallBytes?: number;
   /** Most connections at once. Default: 4,096, or a quarter of the descriptors when that is less; each takes two. */
   readonly maxConnections?: number;
@@ -57,7 +62,10 @@ export interface CriProxyStats {
   readonly isRuntimeUp: boolean | undefined;
 }
 
-/** A listening CRI proxy: forwards all calls between kubelet and runtime, and runs the interceptors of methods that have one. */
+/**
+ * A listening CRI proxy: forwards all calls between kubelet and runtime, and runs the interceptors of methods that have
+ * one.
+ */
 export class CriProxy {
   private readonly table: ConnectionTable;
   private readonly held: MemoryBudget;
@@ -89,7 +97,8 @@ export class CriProxy {
         this.reportRarely('a connection of the kubelet failed', err);
       });
     });
-    // A connection that can't be accepted, since no descriptor is left, does not end the proxy: a later one may be accepted.
+    // A connection that can't be accepted, since no descriptor is left, does not end the proxy: a later one may be
+    // accepted.
     listener.server.on('error', (err) => this.reportRarely('a connection could not be accepted', err));
   }
 
@@ -110,8 +119,8 @@ export class CriProxy {
   }
 
   /**
-   * Accepts no more connections, waits for the calls in flight, and closes. After `timeoutMs` the rest is answered UNAVAILABLE.
-   * Resolves when everything is closed, with the number of these calls.
+   * Accepts no more connections, waits for the calls in flight, and closes. After `timeoutMs` the rest is answered
+   * UNAVAILABLE. Resolves when everything is closed, with the number of these calls.
    */
   async drain({ timeoutMs }: { readonly timeoutMs: number }): Promise<number> {
     this.isStopping = true;

@@ -2,8 +2,8 @@ import { BackOff } from '../../net/back-off';
 import { connectTo } from '../../net/connect-unix';
 
 /**
- * The one place that decides if the runtime is up, which means that its socket accepts connections. Others report their findings
- * to it and subscribe to its state. After a loss it tries again with growing pauses.
+ * The one place that decides if the runtime is up, which means that its socket accepts connections. Others report their
+ * findings to it and subscribe to its state. After a loss it tries again with growing pauses.
  */
 export class UpstreamMonitor {
   private state: boolean | undefined;

@@ -32,8 +32,8 @@ export function cgroupPathOf(cgroupsPath: string): CgroupPath {
 }
 
 /**
- * Maps a pod's `cgroup_parent` of the CRI to its directory: a path is taken as it is, a slice is nested by the dashes in
- * its name.
+ * Maps a pod's `cgroup_parent` of the CRI to its directory: a path is taken as it is, a slice is nested by the dashes
+ * in its name.
  */
 export function cgroupPathOfParent(cgroupParent: string): CgroupPath {
   if (!cgroupParent.endsWith('.slice') || cgroupParent.startsWith('/')) return cgroupPathOf(cgroupParent);

@@ -124,8 +124,8 @@ export class CpusetFiles {
   /**
    * Writes a list unless it is there already. The empty list is refused: it would mean "no limit" or strand tasks.
    *
-   * Version 1 refuses a CPU that has come online until a worker of the kernel has added it to the root cpuset. Each write first
-   * waits for that worker, so a second write succeeds (Linux 6.1, cpuset_write_resmask).
+   * Version 1 refuses a CPU that has come online until a worker of the kernel has added it to the root cpuset. Each
+   * write first waits for that worker, so a second write succeeds (Linux 6.1, cpuset_write_resmask).
    */
   writeList(path: string, list: CpuSet, before: CpuSet): WriteOutcome {
     if (list.isEmpty) return { kind: 'refused', errno: 'EINVAL', because: `${path}: an empty list is never written` };

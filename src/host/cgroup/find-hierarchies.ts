@@ -23,8 +23,8 @@ export interface Hierarchies {
 }
 
 /**
- * Finds the hierarchy of cpusets. Version 1 wins when its cpuset controller is mounted, also on hybrid hosts with a version 2
- * hierarchy at `unified`: a controller is in one hierarchy only.
+ * Finds the hierarchy of cpusets. Version 1 wins when its cpuset controller is mounted, also on hybrid hosts with a
+ * version 2 hierarchy at `unified`: a controller is in one hierarchy only.
  *
  * Throws CgroupError when neither version offers cpusets below the root.
  */

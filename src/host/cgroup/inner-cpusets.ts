@@ -1,6 +1,9 @@
 import type { CpuSet } from '../../core/cpuset';
 
-/** The list of a cgroup inside a container: the one that it had of its own, and the one that it was given with its container. */
+/**
+ * The list of a cgroup inside a container: the one that it had of its own, and the one that it was given with its
+ * container.
+ */
 export interface InnerList {
   /** The container's cgroup, and the file of the inner one; absolute. */
   readonly container: string;
@@ -24,9 +27,9 @@ const MAX_OF_CONTAINER = 256;
 const MAX_LISTS = 16;
 
 /**
- * Remembers the cpusets that cgroups inside of containers have of their own, while they have less because their container has less: on
- * version 1 the kernel keeps one list of each cgroup, and on version 2 two. An entry is there only as long as a cgroup lacks something, or
- * can't be distinguished from one without a list of its own.
+ * Remembers the cpusets that cgroups inside of containers have of their own, while they have less because their
+ * container has less: on version 1 the kernel keeps one list of each cgroup, and on version 2 two. An entry is there
+ * only as long as a cgroup lacks something, or can't be distinguished from one without a list of its own.
  */
 export class InnerCpusets {
   private readonly byFile = new Map<string, InnerList>();
@@ -48,7 +51,10 @@ export class InnerCpusets {
     return this.byFile.size === 0 && this.unfinished.size === 0;
   }
 
-  /** The list that the cgroup has of its own, if it has been given this one since; another writer's list is the cgroup's own. */
+  /**
+   * The list that the cgroup has of its own, if it has been given this one since; another writer's list is the cgroup's
+   * own.
+   */
   ownOf(file: string, now: CpuSet): CpuSet | undefined {
     const known = this.byFile.get(file);
     return known && (known.given.equals(now) || this.isBetween(file, now)) ? known.own : undefined;

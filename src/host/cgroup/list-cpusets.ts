@@ -21,14 +21,17 @@ const FILES = {
   },
 } as const;
 const MAX_BYTES = 64 * 1024;
-/** The kubelet's own cgroup is at most so deep, where it runs in a container itself; its pods' are at most so deep below it. */
+/**
+ * The kubelet's own cgroup is at most so deep, where it runs in a container itself; its pods' are at most so deep below
+ * it.
+ */
 const MAX_DEPTH = { above: 4, pods: 5 };
 /** Most folders that are looked at. */
 const MAX_LOOKED = 20_000;
 
 /**
- * The cpusets of the root, of the cgroups below it, and of the kubelet's pods wherever they are, in the order of their levels. No other cgroup is
- * named. `isCut`: there are more than `most`. Throws CgroupError when there are no cpusets.
+ * The cpusets of the root, of the cgroups below it, and of the kubelet's pods wherever they are, in the order of their
+ * levels. No other cgroup is named. `isCut`: there are more than `most`. Throws CgroupError when there are no cpusets.
  */
 export function listCpusets(
   cgroupRoot: string,

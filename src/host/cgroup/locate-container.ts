@@ -17,8 +17,8 @@ export interface ContainerToLocate {
 export interface CgroupPlace {
   readonly path: string;
   /**
-   * The path in the hierarchies other than that of cpusets. It differs on version 1 where the runtime makes containers below its own
-   * cgroup, which systemd keeps in some of the hierarchies only.
+   * The path in the hierarchies other than that of cpusets. It differs on version 1 where the runtime makes containers
+   * below its own cgroup, which systemd keeps in some of the hierarchies only.
    */
   readonly cpuPath: string;
 }
@@ -34,13 +34,14 @@ export type Located =
   | { readonly kind: 'refused'; readonly because: string };
 
 /**
- * Finds the cgroup of a container: where the kernel has its first process, else where a runtime makes it. Every path is checked to be there.
+ * Finds the cgroup of a container: where the kernel has its first process, else where a runtime makes it. Every path is
+ * checked to be there.
  *
- * A runtime whose driver is cgroupfs takes the `slice:prefix:name` of a kubelet whose driver is systemd for a relative path: it makes one
- * directory of that name, below its own cgroup or beside it.
+ * A runtime whose driver is cgroupfs takes the `slice:prefix:name` of a kubelet whose driver is systemd for a relative
+ * path: it makes one directory of that name, below its own cgroup or beside it.
  *
- * The path of a process counts up to the element that has the container's id: a container can make cgroups and move its processes only
- * below its own.
+ * The path of a process counts up to the element that has the container's id: a container can make cgroups and move its
+ * processes only below its own.
  */
 export function locateContainer(
   files: CgroupFiles,

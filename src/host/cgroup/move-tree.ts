@@ -13,7 +13,10 @@ export interface TreeMove {
   readonly budget: Budget;
 }
 
-/** Limits one move of a container, of which later ones are the continuation: what is in place already counts only for its time. */
+/**
+ * Limits one move of a container, of which later ones are the continuation: what is in place already counts only for
+ * its time.
+ */
 interface Budget {
   moves: number;
   /** Children that may be read after that. */
@@ -48,8 +51,9 @@ export function moveTree(move: TreeMove, directory: string, list: CpuSet): Write
 }
 
 /**
- * Moves the children of a cgroup that goes from `before` to `list`. A child with all CPUs of its parent keeps all of them. Another has a
- * list of its own, and gets what remains of that, or all when none remains; it has its own again as soon as its parent has.
+ * Moves the children of a cgroup that goes from `before` to `list`. A child with all CPUs of its parent keeps all of
+ * them. Another has a list of its own, and gets what remains of that, or all when none remains; it has its own again as
+ * soon as its parent has.
  */
 function followParent(move: TreeMove, directory: string, before: CpuSet, list: CpuSet): WriteOutcome {
   const { cpusets, name, container, budget } = move;
@@ -74,7 +78,8 @@ function followParent(move: TreeMove, directory: string, before: CpuSet, list: C
     const kept = own.intersect(list);
     const given = kept.isEmpty ? list : kept;
     const entry = { container, file, own, given };
-    // A list that is its own, and less than its parent has, shows that by itself, as soon as all children have followed.
+    // A list that is its own, and less than its parent has, shows that by itself, as soon as all children have
+    // followed.
     const isPlain = given.equals(own) && !given.equals(list);
     if (hasAll) inner.forget(file);
     else if (isPlain) plain.push(file);
@@ -93,7 +98,10 @@ function followParent(move: TreeMove, directory: string, before: CpuSet, list: C
   return outcome;
 }
 
-/** Remembers those of the children left over whose own list is the new one of their parent: a child that was moved would look the same. */
+/**
+ * Remembers those of the children left over whose own list is the new one of their parent: a child that was moved would
+ * look the same.
+ */
 function noteLookalikes(
   { cpusets, name, container, budget }: TreeMove,
   parentFile: string,

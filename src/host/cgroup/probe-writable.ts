@@ -6,12 +6,12 @@ import { errnoOf } from './cgroup-file';
 export type Writability = { readonly writable: true } | { readonly writable: false; readonly because: string };
 
 /**
- * Checks without a change that cpuset files can be written: opens one for writing and closes it again. (Writing its own value back
- * could undo a write by others in between. Opening already fails on a read-only mount, without the capability, or by a security
- * module.)
+ * Checks without a change that cpuset files can be written: opens one for writing and closes it again. (Writing its own
+ * value back could undo a write by others in between. Opening already fails on a read-only mount, without the
+ * capability, or by a security module.)
  *
- * The root's own file is never writable, so the file of a child is tried, the kubelet's first. On a node without any child the
- * access to the root directory decides.
+ * The root's own file is never writable, so the file of a child is tried, the kubelet's first. On a node without any
+ * child the access to the root directory decides.
  */
 export function probeWritable(cpusetRoot: string): Writability {
   for (const directory of listChildren(cpusetRoot)) {

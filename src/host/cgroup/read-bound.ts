@@ -10,9 +10,9 @@ export type BoundReading = Found | CgroupFailure;
 type Found = { readonly kind: 'found'; readonly unread?: string } & CpuBound;
 
 /**
- * Reads the CPUs that every pod of Kubernetes can have: those of the root of the pods, else those of the nearest parent that exists and has cpusets. On version 1 a class
- * of pods may have fewer than the root, and a container gets nothing that a cgroup above it lacks: the kernel takes a CPU that goes offline out of both,
- * and returns it to neither.
+ * Reads the CPUs that every pod of Kubernetes can have: those of the root of the pods, else those of the nearest parent
+ * that exists and has cpusets. On version 1 a class of pods may have fewer than the root, and a container gets nothing
+ * that a cgroup above it lacks: the kernel takes a CPU that goes offline out of both, and returns it to neither.
  */
 export function readBound(cpusets: CpusetFiles, { root, burstable, besteffort }: Kubepods): BoundReading {
   const ofRoot = readNearest(cpusets, root);

@@ -6,9 +6,9 @@ import type { CgroupPlace } from './locate-container';
 const MAX_PROCS_BYTES = 1024 * 1024;
 
 /**
- * Moves a container's processes back into its cpuset cgroup, on version 1. When the last CPU of a cpuset goes offline, the kernel
- * moves its processes to the parent for good; the other hierarchies still show where they belong. The cpuset must have CPUs again.
- * On version 2 nothing moves.
+ * Moves a container's processes back into its cpuset cgroup, on version 1. When the last CPU of a cpuset goes offline,
+ * the kernel moves its processes to the parent for good; the other hierarchies still show where they belong. The cpuset
+ * must have CPUs again. On version 2 nothing moves.
  */
 export function reclaimTasks(
   files: CgroupFiles,

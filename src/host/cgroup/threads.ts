@@ -19,7 +19,9 @@ export type ThreadsReading =
       readonly threads: readonly ThreadInfo[];
       /** There are more threads than `maxThreads`. */
       readonly more: boolean;
-      /** Threads of another PID namespace, which the kernel lists as 0: cpusetd runs without the node's PID namespace. */
+      /**
+       * Threads of another PID namespace, which the kernel lists as 0: cpusetd runs without the node's PID namespace.
+       */
       readonly hidden: number;
     }
   | Gone
@@ -33,7 +35,10 @@ export interface ThreadsQuery {
   readonly procRoot: string;
 }
 
-/** The threads of a cgroup and of the cgroups below it, with their allowed CPUs. Threads that end meanwhile are left out. */
+/**
+ * The threads of a cgroup and of the cgroups below it, with their allowed CPUs. Threads that end meanwhile are left
+ * out.
+ */
 export function listThreads(
   files: CgroupFiles,
   { version, cpusetRoot }: Hierarchies,

@@ -3,9 +3,9 @@ export const TREE_MS = 300;
 const WINDOW_MS = 1_000;
 
 /**
- * Limits the time for moving cgroups that have children. Each child costs up to a millisecond in the kernel, and a container may
- * make thousands of them: without a limit they would delay the creation of all containers. One tree gets half of the time that is left, so
- * that no tree uses up what others need.
+ * Limits the time for moving cgroups that have children. Each child costs up to a millisecond in the kernel, and a
+ * container may make thousands of them: without a limit they would delay the creation of all containers. One tree gets
+ * half of the time that is left, so that no tree uses up what others need.
  */
 export class TreeTime {
   private sinceMs = -Infinity;

@@ -5,7 +5,10 @@ import { errnoOf, GONE, type Gone } from './cgroup-file';
 export type WatchOutcome =
   | { readonly kind: 'watched' }
   | Gone
-  /** Only the sweep observes the cgroup. `isLimit`: the kernel has no watch left, so no other cgroup can be watched either. */
+  /**
+   * Only the sweep observes the cgroup. `isLimit`: the kernel has no watch left, so no other cgroup can be watched
+   * either.
+   */
   | { readonly kind: 'unwatched'; readonly isLimit: boolean; readonly because: string };
 
 /** Watches cpusets for writes. Paths are below the root of the hierarchy, as in `Cgroups`. */
@@ -27,8 +30,8 @@ export interface CpusetWatchOptions {
 }
 
 /**
- * Watches by inotify, which reports writes from user space to cgroup files of both versions. Changes by the kernel itself
- * (hotplug, a narrowed parent) are not reported; the periodic sweep covers those.
+ * Watches by inotify, which reports writes from user space to cgroup files of both versions. Changes by the kernel
+ * itself (hotplug, a narrowed parent) are not reported; the periodic sweep covers those.
  */
 export function watchCpusets(
   cpusetRoot: string,

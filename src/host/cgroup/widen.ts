@@ -11,10 +11,10 @@ export interface Tree {
 }
 
 /**
- * Adds CPUs to a tree of cgroups, from the top down, as far as the cgroup above has them. Version 1 needs that before a container below
- * can get a CPU that was offline: the kernel removed it from every cpuset and does not return it. `gone` when there is no such tree. One
- * that can't be written keeps them from none beside it, and is the result. On version 2 cgroups keep their configured CPUs, and nothing is
- * written.
+ * Adds CPUs to a tree of cgroups, from the top down, as far as the cgroup above has them. Version 1 needs that before a
+ * container below can get a CPU that was offline: the kernel removed it from every cpuset and does not return it.
+ * `gone` when there is no such tree. One that can't be written keeps them from none beside it, and is the result. On
+ * version 2 cgroups keep their configured CPUs, and nothing is written.
  */
 export function widen(cpusets: CpusetFiles, { top, below }: Tree, cpus: CpuSet): WriteOutcome {
   if (cpusets.hierarchies.version === 2) return UNCHANGED;
@@ -33,7 +33,10 @@ export function widen(cpusets: CpusetFiles, { top, below }: Tree, cpus: CpuSet):
   return refused ?? outcome;
 }
 
-/** A cgroup below without any CPUs gets what its parent has, as a runtime gives it to a new one: these CPUs alone would stay all it has. */
+/**
+ * A cgroup below without any CPUs gets what its parent has, as a runtime gives it to a new one: these CPUs alone would
+ * stay all it has.
+ */
 function addCpus(cpusets: CpusetFiles, directory: string, cpus: CpuSet, isTop = false): WriteOutcome {
   const path = `${directory}/cpuset.cpus`;
   const before = cpusets.readList(path);

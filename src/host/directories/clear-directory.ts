@@ -4,7 +4,9 @@ import { systemCodeOf } from '../../core/system-errors';
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
 
-/** Codes for an entry that somebody else has taken away or changed meanwhile: what is left of it comes in the next call. */
+/**
+ * Codes for an entry that somebody else has taken away or changed meanwhile: what is left of it comes in the next call.
+ */
 const CHANGED_MEANWHILE = new Set(['ENOENT', 'ENOTEMPTY', 'ENOTDIR', 'ELOOP']);
 
 export interface Cleared {
@@ -15,9 +17,10 @@ export interface Cleared {
 }
 
 /**
- * Removes what is in a directory, at any depth, but the entry `keep` of the directory itself. Somebody else may change all of it meanwhile, and
- * put links there: so each entry is reached through the open directory that it is in, and none is followed. What is deep is moved up first, so
- * that depth costs no more than number. Entries that can't be removed stay, as immutable files and mounts do, and the others go.
+ * Removes what is in a directory, at any depth, but the entry `keep` of the directory itself. Somebody else may change
+ * all of it meanwhile, and put links there: so each entry is reached through the open directory that it is in, and none
+ * is followed. What is deep is moved up first, so that depth costs no more than number. Entries that can't be removed
+ * stay, as immutable files and mounts do, and the others go.
  *
  * @param most entries that are tried at one time
  * @throws where the directory itself can't be opened or read

@@ -17,7 +17,10 @@ import { readBounded } from '../../files/read-bounded';
 import { clearDirectory } from './clear-directory';
 import { HostError } from '../host-error';
 
-/** Containers reach their own directory by a mount. Others may pass through, so that a runtime in a user namespace can too, and see no names. */
+/**
+ * Containers reach their own directory by a mount. Others may pass through, so that a runtime in a user namespace can
+ * too, and see no names.
+ */
 const ROOT_MODE = 0o711;
 const DIRECTORY_MODE = 0o755;
 const FILE_MODE = 0o644;
@@ -42,13 +45,16 @@ export interface Tidied {
 }
 
 /**
- * One directory for each of some containers, below one of ours; each is mounted in its container. A text in it is replaced as a whole, so a
- * reader has the old or the new one. Nothing is synced: after a reboot no container is left that could read it.
+ * One directory for each of some containers, below one of ours; each is mounted in its container. A text in it is
+ * replaced as a whole, so a reader has the old or the new one. Nothing is synced: after a reboot no container is left
+ * that could read it.
  *
- * A directory is mounted read-only, but a container that may mount can write to it all the same. What it puts there is removed. A mark beside each
- * directory that was made here, where no container comes, tells it from those of somebody else.
+ * A directory is mounted read-only, but a container that may mount can write to it all the same. What it puts there is
+ * removed. A mark beside each directory that was made here, where no container comes, tells it from those of somebody
+ * else.
  *
- * Names of directories are the caller's, who has checked them. All functions throw HostError, which names the path and the reason.
+ * Names of directories are the caller's, who has checked them. All functions throw HostError, which names the path and
+ * the reason.
  */
 export class ContainerDirectories {
   /** `root`: an absolute path, the same for us and for the runtime. */
@@ -58,7 +64,10 @@ export class ContainerDirectories {
     return `${this.root}/${name}`;
   }
 
-  /** Makes the root where it is missing. A root that others may write to is refused: they could put a file of their own in a container. */
+  /**
+   * Makes the root where it is missing. A root that others may write to is refused: they could put a file of their own
+   * in a container.
+   */
   open(): void {
     attempt(this.root, () => {
       if (mkdirSync(this.root, { recursive: true, mode: ROOT_MODE }) !== undefined) chmodSync(this.root, ROOT_MODE);
@@ -84,8 +93,8 @@ export class ContainerDirectories {
   }
 
   /**
-   * Makes a directory. One that is there stays the same directory. The mark comes first: where cpusetd ends in between, there is no directory yet, and
-   * never one without a mark.
+   * Makes a directory. One that is there stays the same directory. The mark comes first: where cpusetd ends in between,
+   * there is no directory yet, and never one without a mark.
    */
   make(name: string): void {
     const path = this.pathOf(name);
@@ -141,7 +150,10 @@ export class ContainerDirectories {
     });
   }
 
-  /** Removes what else than its file is in a directory that was made here. @returns undefined where there is nothing else */
+  /**
+   * Removes what else than its file is in a directory that was made here. @returns undefined where there is nothing
+   * else
+   */
   tidy(name: string, file: string): Tidied | undefined {
     const path = this.pathOf(name);
     return attempt(path, () => {
@@ -166,8 +178,8 @@ export class ContainerDirectories {
   }
 
   /**
-   * Removes a directory and what is in it; one that is not there is no failure. A directory that was not made here is removed only if it has nothing
-   * but the file. The mark stays as long as the directory does.
+   * Removes a directory and what is in it; one that is not there is no failure. A directory that was not made here is
+   * removed only if it has nothing but the file. The mark stays as long as the directory does.
    */
   remove(name: string, file: string): void {
     const path = this.pathOf(name);

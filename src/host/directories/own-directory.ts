@@ -19,12 +19,13 @@ const WRITABLE_BY_OTHERS = 0o022;
 const STICKY = 0o1000;
 
 /**
- * Opens a directory to which only we may write; makes it (mode 0700) when it is missing. A user who can write to it could replace
- * the lock and the state.
+ * Opens a directory to which only we may write; makes it (mode 0700) when it is missing. A user who can write to it
+ * could replace the lock and the state.
  *
- * A directory of ours that others may write to is closed to them, with a warning: a refusal would take the node out of service at
- * an upgrade. A directory that is shared on purpose (sticky, like /tmp or a new tmpfs) gets a warning and is left as it is: others
- * can't replace our files in it. Throws HostLockError for a foreign owner, and when the directory can't be made or opened.
+ * A directory of ours that others may write to is closed to them, with a warning: a refusal would take the node out of
+ * service at an upgrade. A directory that is shared on purpose (sticky, like /tmp or a new tmpfs) gets a warning and is
+ * left as it is: others can't replace our files in it. Throws HostLockError for a foreign owner, and when the directory
+ * can't be made or opened.
  */
 export function openOwnDirectory(path: string): OwnDirectory {
   const directory = resolve(path);

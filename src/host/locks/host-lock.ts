@@ -38,8 +38,8 @@ export type HostLockOutcome =
 /**
  * Takes the lock that keeps a second writer off a state directory, or names its holder. Never waits.
  *
- * The lock is on the directory of `path`: a directory can be locked on a read-only file system too, and stays the same when the
- * file system becomes writable. The file at `path` has the pid of the holder.
+ * The lock is on the directory of `path`: a directory can be locked on a read-only file system too, and stays the same
+ * when the file system becomes writable. The file at `path` has the pid of the holder.
  *
  * Throws HostLockError when the directory cannot be opened (`openOwnDirectory`) or there is no `flock` command.
  */
@@ -62,10 +62,11 @@ export function acquireHostLock(path: string): HostLockOutcome {
 }
 
 /**
- * Takes the locks that keep a second daemon off a runtime, wherever its state is: one for each name of each of the runtime's
- * sockets (`identifySocket`). Waits only for the command that locks, for a few milliseconds.
+ * Takes the locks that keep a second daemon off a runtime, wherever its state is: one for each name of each of the
+ * runtime's sockets (`identifySocket`). Waits only for the command that locks, for a few milliseconds.
  *
- * @param directory of the lock files, which stay when they are unlocked. Every cpusetd of the host must use the same directory.
+ * @param directory of the lock files, which stay when they are unlocked. Every cpusetd of the host must use the same
+ * directory.
  *
  * Rejects with HostLockError when the directory or a file in it cannot be opened, or there is no `flock` command.
  */

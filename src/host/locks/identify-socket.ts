@@ -2,11 +2,11 @@ import { realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 
 /**
- * The names of a socket. They are the same for every path that leads to it, from the host and from a container, with its server
- * running or not. Two sockets are the same when they have a name in common.
+ * The names of a socket. They are the same for every path that leads to it, from the host and from a container, with
+ * its server running or not. Two sockets are the same when they have a name in common.
  *
- * The first name is the path without links. The second, once its directory is there, is that directory on its device and the
- * name in it: bind mounts and other roots change paths, and a server that starts again makes a new socket.
+ * The first name is the path without links. The second, once its directory is there, is that directory on its device
+ * and the name in it: bind mounts and other roots change paths, and a server that starts again makes a new socket.
  */
 export function identifySocket(path: string): string[] {
   const real = resolveLinks(normalize(path));

@@ -6,7 +6,10 @@ import { listIrqAffinities, readInterrupts, readSoftirqs } from './interrupts';
 import { listPids, listTids, readCgroupsOf, readTask } from './tasks';
 import { TimeSlices } from './time-slices';
 
-/** The id of a container in the path of its cgroup, as containerd and CRI-O write it. CRI-O's monitor of a container is not in it. */
+/**
+ * The id of a container in the path of its cgroup, as containerd and CRI-O write it. CRI-O's monitor of a container is
+ * not in it.
+ */
 const CONTAINER_ID = /(?<!conmon-)[0-9a-f]{64}/g;
 /** The longest time without a turn for others. */
 const SLICE_MS = 3;
@@ -19,7 +22,10 @@ export interface ReadOptions {
   readonly procRoot?: string;
 }
 
-/** Reads everything that an audit compares, with turns for others in between. Throws the system's error when /proc can't be read. */
+/**
+ * Reads everything that an audit compares, with turns for others in between. Throws the system's error when /proc can't
+ * be read.
+ */
 export async function readAuditSample(options: ReadOptions): Promise<AuditSample> {
   const { procRoot = '/proc' } = options;
   const atTicks = readUptimeTicks(procRoot);
@@ -62,8 +68,8 @@ export async function visitTasks(
 }
 
 /**
- * Finds a process of each of these containers, wherever it may run. Ended ones are left out. Throws the system's error when /proc can't be
- * read.
+ * Finds a process of each of these containers, wherever it may run. Ended ones are left out. Throws the system's error
+ * when /proc can't be read.
  */
 export async function findProcesses(
   containerIds: ReadonlySet<string>,

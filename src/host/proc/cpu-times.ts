@@ -13,8 +13,8 @@ export interface CpuTimes {
 export const TICK_MS = 10;
 
 /**
- * The times of all CPUs that are online, by their ids. Busy is all but idle and waiting for I/O; the times of guests are in those of their
- * hosts. The format: proc_stat(5). Throws the system's error when the file can't be read.
+ * The times of all CPUs that are online, by their ids. Busy is all but idle and waiting for I/O; the times of guests
+ * are in those of their hosts. The format: proc_stat(5). Throws the system's error when the file can't be read.
  */
 export function readCpuTimes(procRoot = '/proc'): ReadonlyMap<number, CpuTimes> {
   const times = new Map<number, CpuTimes>();
@@ -27,8 +27,8 @@ export function readCpuTimes(procRoot = '/proc'): ReadonlyMap<number, CpuTimes> 
 }
 
 /**
- * The ticks of all CPUs that are online, by their ids: user, nice, system, idle, iowait, irq, softirq and steal, in this order. Throws the
- * system's error when the file can't be read.
+ * The ticks of all CPUs that are online, by their ids: user, nice, system, idle, iowait, irq, softirq and steal, in
+ * this order. Throws the system's error when the file can't be read.
  */
 export function readTicks(procRoot = '/proc'): ReadonlyMap<number, readonly number[]> {
   const text = readFileSync(`${procRoot}/stat`, 'utf8');

@@ -25,8 +25,8 @@ export function readSoftirqs(procRoot = '/proc'): readonly InterruptCounts[] {
 }
 
 /**
- * A table whose first line names the CPUs that are online, and each other line an interrupt with a count for each of them. Interrupts of the
- * machine as a whole (`ERR`, `MIS`) have one count and are left out.
+ * A table whose first line names the CPUs that are online, and each other line an interrupt with a count for each of
+ * them. Interrupts of the machine as a whole (`ERR`, `MIS`) have one count and are left out.
  */
 function parseCounts(text: string): readonly InterruptCounts[] {
   const [header = '', ...lines] = text.split('\n');
@@ -58,8 +58,8 @@ export type InterruptKind = (typeof INTERRUPT_KINDS)[number];
 export type InterruptTotals = Readonly<Record<InterruptKind, ReadonlyMap<number, number>>>;
 
 /**
- * Sums up the interrupts of each CPU, with turns for others in between: on a large machine the tables have megabytes. Throws the system's
- * error when they can't be read.
+ * Sums up the interrupts of each CPU, with turns for others in between: on a large machine the tables have megabytes.
+ * Throws the system's error when they can't be read.
  */
 export async function readInterruptTotals(slices: TimeSlices, procRoot = '/proc'): Promise<InterruptTotals> {
   const totals = {

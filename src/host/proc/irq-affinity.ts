@@ -8,8 +8,8 @@ import type { TimeSlices } from './time-slices';
 const folderOf = (procRoot: string): string => `${procRoot}/irq`;
 
 /**
- * All interrupts that have an affinity, and the affinity of new ones, with turns for others in between. Throws the system's error when the
- * folder can't be read.
+ * All interrupts that have an affinity, and the affinity of new ones, with turns for others in between. Throws the
+ * system's error when the folder can't be read.
  */
 export async function readIrqs(slices: TimeSlices, procRoot = '/proc'): Promise<readonly IrqReading[]> {
   const folder = folderOf(procRoot);
@@ -40,7 +40,9 @@ function readIrq(folder: string, irq: number): IrqReading {
 
 export type IrqWriteOutcome =
   | { readonly ok: true }
-  /** `gone`: it was freed. `fixed`: the kernel never moves it. `read-only`: nothing can be moved here. `other`: not now. */
+  /**
+   * `gone`: it was freed. `fixed`: the kernel never moves it. `read-only`: nothing can be moved here. `other`: not now.
+   */
   | {
       readonly ok: false;
       readonly kind: 'gone' | 'fixed' | 'read-only' | 'other';
@@ -83,7 +85,10 @@ export function writeIrqAffinity(irq: number, cpus: CpuSet, procRoot = '/proc'):
   }
 }
 
-/** Linux 6.10 and later give interrupts of their own this mode. Root with all capabilities can open the file, and the write fails. */
+/**
+ * Linux 6.10 and later give interrupts of their own this mode. Root with all capabilities can open the file, and the
+ * write fails.
+ */
 function isForNobody(path: string): boolean {
   try {
     return (statSync(path).mode & 0o222) === 0;

@@ -16,7 +16,10 @@ export interface TaskInfo {
   readonly lastCpu: number;
   /** Time of its start since the boot, in ticks of 10 ms. */
   readonly startTicks: number;
-  /** Time on a CPU since its start, and time in which it was ready and had none, in ns; 0 where the kernel does not count. */
+  /**
+   * Time on a CPU since its start, and time in which it was ready and had none, in ns; 0 where the kernel does not
+   * count.
+   */
   readonly runNs: number;
   readonly waitNs: number;
   /** Times that it had to leave its CPU for another thread. */
@@ -27,7 +30,10 @@ export interface TaskInfo {
 const KERNEL_THREAD = 0x0020_0000;
 const NO_SETAFFINITY = 0x0400_0000;
 
-/** The ids of the threads of a process; none when it has ended. Throws the system's error when they can't be read for another reason. */
+/**
+ * The ids of the threads of a process; none when it has ended. Throws the system's error when they can't be read for
+ * another reason.
+ */
 export function listTids(pid: number, procRoot = '/proc'): readonly number[] {
   return (unlessEnded(() => readdirSync(`${procRoot}/${pid}/task`)) ?? []).map(Number);
 }
@@ -39,7 +45,10 @@ export function listPids(procRoot = '/proc'): readonly number[] {
     .map(Number);
 }
 
-/** True where all threads of the machine are visible: in its first PID namespace, of which process 2 is a thread of the kernel. */
+/**
+ * True where all threads of the machine are visible: in its first PID namespace, of which process 2 is a thread of the
+ * kernel.
+ */
 export function seesAllTasks(procRoot = '/proc'): boolean {
   const stat = readText(`${procRoot}/2/stat`);
   return stat !== undefined && (Number(fieldsOf(stat)?.[6]) & KERNEL_THREAD) !== 0;
@@ -51,8 +60,8 @@ export function readCgroupsOf(pid: number, procRoot = '/proc'): string {
 }
 
 /**
- * A thread; undefined when it has ended, or may run on none of these CPUs. Throws the system's error when it could not be read for another
- * reason, such as too many open files.
+ * A thread; undefined when it has ended, or may run on none of these CPUs. Throws the system's error when it could not
+ * be read for another reason, such as too many open files.
  */
 export function readTask(pid: number, tid: number, within: CpuSet, procRoot = '/proc'): TaskInfo | undefined {
   const path = `${procRoot}/${pid}/task/${tid}`;
@@ -80,7 +89,9 @@ export function readTask(pid: number, tid: number, within: CpuSet, procRoot = '/
   };
 }
 
-/** The fields from the third on. The name before them is in brackets and may have any character. See proc_pid_stat(5). */
+/**
+ * The fields from the third on. The name before them is in brackets and may have any character. See proc_pid_stat(5).
+ */
 function fieldsOf(stat: string): readonly string[] | undefined {
   const end = stat.lastIndexOf(')');
   return end < 0 ? undefined : stat.slice(end + 2).split(' ');

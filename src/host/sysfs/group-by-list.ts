@@ -17,8 +17,9 @@ export interface Listed {
 }
 
 /**
- * Groups CPUs by the kernel's own lists. The list of one CPU names all others, so that these need not be read. CPUs without a list are in no
- * group. A list that contradicts an earlier one, lacks its own CPU or can't be read counts for the CPUs that are left.
+ * Groups CPUs by the kernel's own lists. The list of one CPU names all others, so that these need not be read. CPUs
+ * without a list are in no group. A list that contradicts an earlier one, lacks its own CPU or can't be read counts for
+ * the CPUs that are left.
  */
 export function groupByList(cpus: CpuSet, { what, pathsOf }: Listing, ignored: Ignored): readonly Listed[] {
   const groups: Listed[] = [];

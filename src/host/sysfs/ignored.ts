@@ -4,8 +4,8 @@ import { SysfsError } from './read-file';
 const MAX_SENTENCES = 20;
 
 /**
- * Collects what is wrong with sysfs where the machine can be read without it: pinning needs the online CPUs and their cores, and goes
- * without the rest.
+ * Collects what is wrong with sysfs where the machine can be read without it: pinning needs the online CPUs and their
+ * cores, and goes without the rest.
  */
 export class Ignored {
   private readonly sentences = new Set<string>();

@@ -34,8 +34,9 @@ const INITIATORS = ['access0', 'access1'].map((access) => `system/node/node*/${a
 const MAX_BYTES = 64 * 1024;
 
 /**
- * The files of sysfs that a topology is read from, as text by path: with them another machine can stand for this one. A path begins with `/sys`,
- * wherever it is mounted. Of `meminfo` it has the first line, the size of the node; a link begins with `->`.
+ * The files of sysfs that a topology is read from, as text by path: with them another machine can stand for this one. A
+ * path begins with `/sys`, wherever it is mounted. Of `meminfo` it has the first line, the size of the node; a link
+ * begins with `->`.
  */
 export function listSysfsFiles(sysfsRoot: string): Readonly<Record<string, string>> {
   const root = join(sysfsRoot, 'devices');

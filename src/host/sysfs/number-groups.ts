@@ -8,8 +8,8 @@ export interface Group {
 }
 
 /**
- * The number of each group: the kernel's if these differ for all groups, so that it stays when a CPU goes offline; else the lowest online
- * CPU of each. Same order as the groups.
+ * The number of each group: the kernel's if these differ for all groups, so that it stays when a CPU goes offline; else
+ * the lowest online CPU of each. Same order as the groups.
  */
 export function numberGroups(groups: readonly Group[]): readonly number[] {
   const distinct = new Set(groups.map(({ id }) => id));

@@ -3,8 +3,8 @@ import { CpuSet } from '../../core/cpuset';
 import { parseList, readOptional, readText, SysfsError } from './read-file';
 
 /**
- * The online CPUs. The file is small enough to be read every second, which is how hotplug is noticed (sysfs reports no changes
- * through inotify). Throws SysfsError.
+ * The online CPUs. The file is small enough to be read every second, which is how hotplug is noticed (sysfs reports no
+ * changes through inotify). Throws SysfsError.
  */
 export function readOnline(sysfsRoot: string): CpuSet {
   const path = join(sysfsRoot, 'devices/system/cpu/online');

@@ -26,11 +26,11 @@ interface CacheGroup extends Group {
 }
 
 /**
- * The uncore cache of each CPU: the CPUs that share one L3. Where there is none: those that share an L2 across cores, else those of one
- * cluster, else what is left of the socket, of which nothing is known.
+ * The uncore cache of each CPU: the CPUs that share one L3. Where there is none: those that share an L2 across cores,
+ * else those of one cluster, else what is left of the socket, of which nothing is known.
  *
- * The kernel's lists decide; its number of a cache is only the name, since some virtual machines give every core its own number for the
- * same cache.
+ * The kernel's lists decide; its number of a cache is only the name, since some virtual machines give every core its
+ * own number for the same cache.
  */
 export function readCaches(cpuRoot: string, online: CpuSet, units: Units, ignored: Ignored): Caches {
   const groups: CacheGroup[] = [];

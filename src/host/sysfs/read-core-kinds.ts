@@ -17,9 +17,9 @@ const SPEED_FILES = ['cpu_capacity', 'acpi_cppc/highest_perf'];
 const STEP = 1 / 8;
 
 /**
- * The kinds of cores, the fastest first; empty where all are alike or nothing is known of it. Of the sources that know about every CPU
- * the first is taken: Intel's lists, the kernel's capacity, ACPI's highest performance, and at last the size of the L1 data cache, which
- * differs between kinds of one machine.
+ * The kinds of cores, the fastest first; empty where all are alike or nothing is known of it. Of the sources that know
+ * about every CPU the first is taken: Intel's lists, the kernel's capacity, ACPI's highest performance, and at last the
+ * size of the L1 data cache, which differs between kinds of one machine.
  */
 export function readCoreKinds(sysfsRoot: string, cores: readonly CpuSet[], ignored: Ignored): readonly CoreKind[] {
   const online = CpuSet.unionOf(cores);

@@ -12,8 +12,8 @@ const MAX_STATUS_BYTES = 4096;
 export type DeviceMemory = Pick<MemoryNode, 'initiators' | 'tier' | 'isOfGpu'>;
 
 /**
- * The facts about memory nodes that have no CPUs, by node: which CPUs they are nearest to (HMAT), how fast they are (memory tiers), and
- * whether they are the memory of a GPU. Costs nothing on a machine without such nodes.
+ * The facts about memory nodes that have no CPUs, by node: which CPUs they are nearest to (HMAT), how fast they are
+ * (memory tiers), and whether they are the memory of a GPU. Costs nothing on a machine without such nodes.
  */
 export function readDeviceMemory(
   { sysfsRoot, procRoot }: { readonly sysfsRoot: string; readonly procRoot: string },

@@ -28,8 +28,8 @@ export class SysfsError extends HostError {
 const MAX_BYTES = 64 * 1024;
 
 /**
- * The text of a sysfs file without the white space around it, or undefined when there is no such file. Kernels before 4.0 end some lists
- * with a NUL, which is cut too. Throws SysfsError.
+ * The text of a sysfs file without the white space around it, or undefined when there is no such file. Kernels before
+ * 4.0 end some lists with a NUL, which is cut too. Throws SysfsError.
  */
 export function readOptional(path: string): string | undefined {
   const read = readBounded(path, MAX_BYTES);

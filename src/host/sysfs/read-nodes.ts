@@ -22,8 +22,9 @@ export interface NodesSource {
 }
 
 /**
- * Reads the NUMA nodes. A CPU that several nodes list is on the first of them: emulated nodes (`numa=fake`) have all the same CPUs, and
- * then count as one node with the memory of all. Throws SysfsError for a file that can't be read at all.
+ * Reads the NUMA nodes. A CPU that several nodes list is on the first of them: emulated nodes (`numa=fake`) have all
+ * the same CPUs, and then count as one node with the memory of all. Throws SysfsError for a file that can't be read at
+ * all.
  */
 export function readNodes(source: NodesSource, ignored: Ignored): Nodes {
   const nodeRoot = join(source.sysfsRoot, 'devices/system/node');

@@ -6,8 +6,9 @@ import { numberGroups, type Group } from './number-groups';
 import { parseInteger, readOptional } from './read-file';
 
 /**
- * The socket of each CPU: CPUs that the kernel lists together. The kernel's number is only its name, since it is -1 ("unknown") on s390,
- * POWER, z/VM and some ARM machines, and repeats where sockets lie in books. CPUs without a list are one socket for each number.
+ * The socket of each CPU: CPUs that the kernel lists together. The kernel's number is only its name, since it is -1
+ * ("unknown") on s390, POWER, z/VM and some ARM machines, and repeats where sockets lie in books. CPUs without a list
+ * are one socket for each number.
  */
 export function readSockets(cpuRoot: string, online: CpuSet, ignored: Ignored): Map<number, number> {
   const listed = groupByList(

@@ -21,9 +21,9 @@ export interface TopologySource {
 /**
  * Reads the machine from sysfs.
  *
- * The id of a core is its lowest online CPU (the kernel's core_id repeats in every socket and die). Offline CPUs have no topology in sysfs
- * and are left out. Pinning needs the online CPUs and their cores: SysfsError is thrown when these can't be read. Everything else that is
- * missing, malformed or contradictory is left out, and named in `ignored`.
+ * The id of a core is its lowest online CPU (the kernel's core_id repeats in every socket and die). Offline CPUs have
+ * no topology in sysfs and are left out. Pinning needs the online CPUs and their cores: SysfsError is thrown when these
+ * can't be read. Everything else that is missing, malformed or contradictory is left out, and named in `ignored`.
  */
 export function readTopology(source: TopologySource): Topology {
   const { sysfsRoot } = source;

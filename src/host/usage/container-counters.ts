@@ -6,8 +6,8 @@ import { readQuota } from '../cgroup/quota';
 export type CountersReading = { readonly kind: 'found'; readonly counters: ContainerCounters } | Gone | CgroupFailure;
 
 /**
- * Reads the counters of the cgroup at `cgroupPath`, those of its run queue left out. Only the CPU time has to be there: other values that can't be
- * read are absent.
+ * Reads the counters of the cgroup at `cgroupPath`, those of its run queue left out. Only the CPU time has to be there:
+ * other values that can't be read are absent.
  */
 export function readContainerCounters(
   files: CgroupFiles,
@@ -34,14 +34,18 @@ export function readContainerCounters(
   };
 }
 
-/** The monotonic clock in ns. A double holds it exactly for 104 days after the boot, and to within 4 ns for more than a year. */
+/**
+ * The monotonic clock in ns. A double holds it exactly for 104 days after the boot, and to within 4 ns for more than a
+ * year.
+ */
 export function readMonotonicNs(): number {
   return Number(process.hrtime.bigint());
 }
 
 /**
- * CPU shares for a weight of version 2, by the kubelet's linear formula, rounded down as there. The weight has fewer steps, so they are not exactly
- * those that were asked for. Newer versions of runc and crun make weights by another formula (kubernetes/kubernetes#131216): their shares differ.
+ * CPU shares for a weight of version 2, by the kubelet's linear formula, rounded down as there. The weight has fewer
+ * steps, so they are not exactly those that were asked for. Newer versions of runc and crun make weights by another
+ * formula (kubernetes/kubernetes#131216): their shares differ.
  */
 export function sharesOfWeight(weight: number): number {
   // A group of the class SCHED_IDLE has the weight 0.

@@ -8,8 +8,9 @@ const MAX_BYTES = 1024 * 1024;
 const SECTOR_BYTES = 512;
 
 /**
- * The counters of whole disks, those that `sysfsRoot/block` lists, by their names there. Loop devices and RAM disks that never did any I/O are left
- * out: a kernel makes some in advance. None where the files can't be read. The format: Documentation/admin-guide/iostats.rst of Linux.
+ * The counters of whole disks, those that `sysfsRoot/block` lists, by their names there. Loop devices and RAM disks
+ * that never did any I/O are left out: a kernel makes some in advance. None where the files can't be read. The format:
+ * Documentation/admin-guide/iostats.rst of Linux.
  */
 export function readDisks(procRoot: string, sysfsRoot: string): ReadonlyMap<string, DiskCounters> {
   const disks = new Map<string, DiskCounters>();

@@ -5,8 +5,9 @@ import type { InterfaceCounters } from '../../qos/usage/sample';
 const MAX_BYTES = 1024 * 1024;
 
 /**
- * The counters of the named interfaces of the node. Those that do not exist are left out. The network namespace is that of process 1, which is the
- * node's where cpusetd is in the node's PID namespace, and cpusetd's own where that can't be read.
+ * The counters of the named interfaces of the node. Those that do not exist are left out. The network namespace is that
+ * of process 1, which is the node's where cpusetd is in the node's PID namespace, and cpusetd's own where that can't be
+ * read.
  */
 export function readInterfaces(procRoot: string, names: readonly string[]): ReadonlyMap<string, InterfaceCounters> {
   const found = new Map<string, InterfaceCounters>();

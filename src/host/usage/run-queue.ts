@@ -17,8 +17,9 @@ export interface RunQueueParts {
 export type RunQueueScope = 'threads' | 'leaders';
 
 /**
- * The time that the tasks of a container were ready and had no CPU. The kernel keeps it for each thread and forgets it with the thread, so the
- * sum can fall. Undefined where it would be a part of the sum only: tasks are hidden by a PID namespace, or there are more than `maxTasks`.
+ * The time that the tasks of a container were ready and had no CPU. The kernel keeps it for each thread and forgets it
+ * with the thread, so the sum can fall. Undefined where it would be a part of the sum only: tasks are hidden by a PID
+ * namespace, or there are more than `maxTasks`.
  */
 export async function readRunQueue(
   { files, hierarchies: { version, cpusetRoot }, procRoot }: RunQueueParts,
@@ -39,7 +40,8 @@ export async function readRunQueue(
   for (const id of list.ids) {
     if (slices.isOver) await slices.rest();
     const text = files.read(`${procRoot}/${id}/schedstat`);
-    // Time on a CPU, time in the run queue, number of times on a CPU; see Documentation/scheduler/sched-stats.rst of Linux.
+    // Time on a CPU, time in the run queue, number of times on a CPU; see Documentation/scheduler/sched-stats.rst of
+    // Linux.
     const match = typeof text === 'string' ? /^\d+ (\d{1,20}) \d+$/.exec(text) : undefined;
     ns += Number(match?.[1] ?? 0); // 0: it has ended meanwhile
   }

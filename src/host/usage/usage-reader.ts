@@ -36,7 +36,10 @@ export interface UsageReading {
   readonly unread: ReadonlyMap<string, string>;
 }
 
-/** Most threads and processes that one reading looks at; containers for which none are left have no time in the run queue. */
+/**
+ * Most threads and processes that one reading looks at; containers for which none are left have no time in the run
+ * queue.
+ */
 const MAX_TASKS = 20_000;
 
 /** Reads the counters of the node and of its containers. */

@@ -7,8 +7,8 @@ const [DATA, ERROR] = [0, 1];
 export const CHANNEL_PROTOCOL = 'v4.channel.k8s.io';
 
 /**
- * The bytes of one forwarded port, over a WebSocket with that subprotocol. Channel 0 has the data, channel 1 a text for an error; each begins
- * with the number of the port in two bytes.
+ * The bytes of one forwarded port, over a WebSocket with that subprotocol. Channel 0 has the data, channel 1 a text for
+ * an error; each begins with the number of the port in two bytes.
  */
 export class ChannelSocket extends Duplex {
   private readonly opened = new Set<number>();

@@ -16,8 +16,8 @@ export interface ConnectionIdentity extends Pick<
 }
 
 /**
- * Keeps connections open between calls. The client library makes an agent for each call, so that each call would have a connection of its
- * own; this keeps the first agent for as long as address and identity stay the same.
+ * Keeps connections open between calls. The client library makes an agent for each call, so that each call would have a
+ * connection of its own; this keeps the first agent for as long as address and identity stay the same.
  */
 export class ConnectionPool {
   private agent: Agent | undefined;

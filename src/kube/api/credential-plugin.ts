@@ -26,8 +26,8 @@ export interface PluginCredential {
 const MAX_OUTPUT_CHARS = 1 << 20;
 
 /**
- * Reads the `exec` of a user. Throws Error with a sentence for the operator when it can't be run without a terminal, or names no
- * command.
+ * Reads the `exec` of a user. Throws Error with a sentence for the operator when it can't be run without a terminal, or
+ * names no command.
  */
 export function readPlugin(exec: JsonObject, cluster: JsonObject, folder: string): CredentialPlugin {
   const command = asString(exec['command']);
@@ -49,8 +49,8 @@ export function readPlugin(exec: JsonObject, cluster: JsonObject, folder: string
 }
 
 /**
- * Runs the plugin, which is any program, without blocking the daemon. Ends it and its children when the signal aborts. Rejects
- * with a sentence that names the plugin.
+ * Runs the plugin, which is any program, without blocking the daemon. Ends it and its children when the signal aborts.
+ * Rejects with a sentence that names the plugin.
  */
 export function runPlugin(plugin: CredentialPlugin, signal: AbortSignal): Promise<PluginCredential> {
   const { command, args, env, execInfo, installHint } = plugin;

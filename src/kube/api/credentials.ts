@@ -12,12 +12,15 @@ export interface Identity {
   readonly token?: string;
 }
 
-/** Files are read again after this time, as Kubernetes' own clients do; sooner when the API server refuses the credentials. */
+/**
+ * Files are read again after this time, as Kubernetes' own clients do; sooner when the API server refuses the
+ * credentials.
+ */
 const FRESH_MS = 60_000;
 
 /**
- * Gets the identity that a kubeconfig points to: from files, or from a credential plugin. Calls that wait share one attempt,
- * which takes at most `timeoutMs` and never blocks the event loop.
+ * Gets the identity that a kubeconfig points to: from files, or from a credential plugin. Calls that wait share one
+ * attempt, which takes at most `timeoutMs` and never blocks the event loop.
  */
 export class Credentials {
   private readonly plugin: CredentialPlugin | undefined;

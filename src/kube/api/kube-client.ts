@@ -29,7 +29,10 @@ export interface KubeRequest {
   readonly timeoutMs?: number;
   /** Called directly before each sending, after all waiting. It throws when the request must not be sent any more. */
   readonly beforeSend?: () => void;
-  /** Takes each item of a list as it comes, so that a long list is never in memory as a whole; the answer then has no items. */
+  /**
+   * Takes each item of a list as it comes, so that a long list is never in memory as a whole; the answer then has no
+   * items.
+   */
   readonly onItem?: (item: unknown) => void;
   /** An item has more in it than is read, and is left out. Without this, the call fails then. */
   readonly onUnread?: (because: string) => void;
@@ -76,9 +79,9 @@ export interface KubeClientOptions {
 }
 
 /**
- * Calls the API server with the identity of a kubeconfig or of the pod's service account. The library provides identity, TLS and
- * refreshed tokens. Its typed clients are not used, since the models of all of Kubernetes are larger than the daemon. Connections are
- * kept and used again.
+ * Calls the API server with the identity of a kubeconfig or of the pod's service account. The library provides
+ * identity, TLS and refreshed tokens. Its typed clients are not used, since the models of all of Kubernetes are larger
+ * than the daemon. Connections are kept and used again.
  */
 export class KubeClient {
   private loaded: Promise<GuardedKubeConfig> | undefined;
@@ -108,8 +111,8 @@ export class KubeClient {
   }
 
   /**
-   * Returns the parsed JSON of a successful answer. Throws KubeError for every other outcome, also when the daemon ends. One time
-   * limit covers reading the kubeconfig, getting credentials, connecting, and the whole answer.
+   * Returns the parsed JSON of a successful answer. Throws KubeError for every other outcome, also when the daemon
+   * ends. One time limit covers reading the kubeconfig, getting credentials, connecting, and the whole answer.
    */
   async send(call: KubeRequest): Promise<unknown> {
     return this.ask(call, call.timeoutMs ?? DEFAULT_TIMEOUT_MS, async (response) => {
@@ -120,9 +123,9 @@ export class KubeClient {
   }
 
   /**
-   * Passes on the events of a watch one by one, and resolves when the server has ended it. Throws KubeError for every other
-   * outcome, also for an error that the server sends in the watch, and when the daemon ends. One time limit holds until the
-   * answer begins, another from then on.
+   * Passes on the events of a watch one by one, and resolves when the server has ended it. Throws KubeError for every
+   * other outcome, also for an error that the server sends in the watch, and when the daemon ends. One time limit holds
+   * until the answer begins, another from then on.
    */
   async watch(call: KubeWatch): Promise<void> {
     const query = { ...call.query, watch: 'true' };
@@ -140,8 +143,8 @@ export class KubeClient {
   }
 
   /**
-   * Opens a WebSocket and has `take` use it; it is closed then. It is paused, so that no message comes before `take` listens. Throws
-   * KubeError when the server does not open it.
+   * Opens a WebSocket and has `take` use it; it is closed then. It is paused, so that no message comes before `take`
+   * listens. Throws KubeError when the server does not open it.
    */
   async upgrade<T>(
     { path, query, protocol, timeoutMs }: KubeUpgrade,
@@ -225,9 +228,9 @@ export class KubeClient {
   }
 
   /**
-   * Sends the request. A kept connection may be closed by the server at the moment of its use: then the request, unless it is a POST,
-   * is sent once more over a new connection. All other methods are repeatable as they are used here: a PUT names the resource version,
-   * and patches are merges.
+   * Sends the request. A kept connection may be closed by the server at the moment of its use: then the request, unless
+   * it is a POST, is sent once more over a new connection. All other methods are repeatable as they are used here: a
+   * PUT names the resource version, and patches are merges.
    */
   private async open(call: AnyRequest, url: URL, options: RequestOptions, body: string | undefined): Promise<Upgraded> {
     if (call.protocol !== undefined) return openWebSocket(url, call.protocol, options);
@@ -250,7 +253,9 @@ interface AnyRequest extends KubeRequest {
 /** The answer to a request for a WebSocket: with status 101 the WebSocket comes with it. */
 type Upgraded = IncomingMessage & { webSocket?: WebSocket };
 
-/** Otherwise the name for TLS would be that of the Host header. The agent's options come before those of the request. */
+/**
+ * Otherwise the name for TLS would be that of the Host header. The agent's options come before those of the request.
+ */
 function keepServerName(options: HttpsOptions, url: URL): void {
   options.servername ??= isIP(hostOf(url)) === 0 ? url.hostname : '';
   const { options: ofAgent } = (options.agent ?? {}) as { readonly options?: { servername?: string | undefined } };

@@ -7,10 +7,11 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
 const ITEMS = Buffer.from('"items"');
 
 /**
- * Splits the JSON text of a list as it arrives: each object of the `items` at the top is passed on as a text of its own, and
- * `rest` is the list without them. So a long list is never in memory, nor parsed, as a whole.
+ * Splits the JSON text of a list as it arrives: each object of the `items` at the top is passed on as a text of its
+ * own, and `rest` is the list without them. So a long list is never in memory, nor parsed, as a whole.
  *
- * It only finds the beginning and end of objects; the caller parses them. Throws RangeError for an object that is too long.
+ * It only finds the beginning and end of objects; the caller parses them. Throws RangeError for an object that is too
+ * long.
  */
 export class ListSplitter {
   private depth = 0;

@@ -36,8 +36,8 @@ export interface LoadOptions {
 }
 
 /**
- * The library's configuration, without files and programs: the library would read and run those on the event loop, or without a
- * time limit. `Credentials` gets them, and this class hands their content to the library.
+ * The library's configuration, without files and programs: the library would read and run those on the event loop, or
+ * without a time limit. `Credentials` gets them, and this class hands their content to the library.
  */
 export class GuardedKubeConfig extends KubeConfig {
   private given: Identity | undefined;
@@ -83,7 +83,10 @@ export class GuardedKubeConfig extends KubeConfig {
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** Reads the configuration. Rejects with KubeError that names the missing part, which may appear later, as on a node that joins. */
+/**
+ * Reads the configuration. Rejects with KubeError that names the missing part, which may appear later, as on a node
+ * that joins.
+ */
 export async function loadKubeConfig(source: KubeConfigSource, options: LoadOptions): Promise<GuardedKubeConfig> {
   const limits = { timeoutMs: CREDENTIALS_TIMEOUT_MS, ...options };
   const place = describeSource(source);
@@ -147,7 +150,10 @@ async function readDocuments(
   throw new KubeError(`there is no kubeconfig: ${paths.join(', ')}; name one with --kubeconfig or KUBECONFIG`, 0);
 }
 
-/** Of two entries with the same name the first counts, as for kubectl. Relative paths are those of the file that has them. */
+/**
+ * Of two entries with the same name the first counts, as for kubectl. Relative paths are those of the file that has
+ * them.
+ */
 function mergeDocuments(documents: readonly { readonly folder: string; readonly document: JsonObject }[]): JsonObject {
   const current = documents.map(({ document }) => asString(document['current-context'])).find((name) => name !== '');
   const merge = (list: string, kind: string): readonly unknown[] =>
@@ -222,7 +228,10 @@ function find(document: JsonObject, list: string, kind: string, name: string): u
 
 const PATHS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile', 'token-file', 'exec'];
 
-/** Removes everything that the library would read or run. Of the auth providers only OIDC remains, which uses the network. */
+/**
+ * Removes everything that the library would read or run. Of the auth providers only OIDC remains, which uses the
+ * network.
+ */
 function withoutPaths(document: JsonObject): JsonObject {
   const strip = (kind: string) => (entry: unknown) => {
     const inner = Object.entries(asObject(asObject(entry)[kind])).filter(

@@ -4,7 +4,9 @@ import { KubeError } from './kube-error';
 /** The RBAC right that a request needs, and the function that is lost without it. */
 export interface Right {
   readonly verb: string;
-  /** With its group where it has one, and its subresource: `nodes/proxy`, `noderesourcetopologies.topology.crane.io`. */
+  /**
+   * With its group where it has one, and its subresource: `nodes/proxy`, `noderesourcetopologies.topology.crane.io`.
+   */
   readonly resource: string;
   /** Written for the operator. */
   readonly lost: string;

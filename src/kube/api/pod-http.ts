@@ -21,8 +21,8 @@ const TIMEOUT_MS = 15_000;
 const HOST = 'localhost';
 
 /**
- * Asks through the pod proxy of the API server, which connects to the address of the pod: the right `get` on `pods/proxy`. The server
- * in the pod is addressed as `localhost`, since it does not know the name of the API server.
+ * Asks through the pod proxy of the API server, which connects to the address of the pod: the right `get` on
+ * `pods/proxy`. The server in the pod is addressed as `localhost`, since it does not know the name of the API server.
  */
 export async function getByPodProxy(
   client: Pick<KubeClient, 'send'>,
@@ -38,8 +38,8 @@ export async function getByPodProxy(
 }
 
 /**
- * Asks through a port that the API server forwards, which reaches servers on the loopback address of the pod too: the right `get` and
- * `create` on `pods/portforward` (which of both depends on the version of the API server).
+ * Asks through a port that the API server forwards, which reaches servers on the loopback address of the pod too: the
+ * right `get` and `create` on `pods/portforward` (which of both depends on the version of the API server).
  */
 export async function getByPortForward(
   client: Pick<KubeClient, 'upgrade'>,

@@ -10,9 +10,9 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads a kubeconfig, certificate, key or token without blocking the event loop. Opening a pipe does not wait for its writer; a
- * file on a server that is away delays only this call. Links are followed, since a renewed certificate is one. Rejects with an
- * error whose message follows the path in a sentence.
+ * Reads a kubeconfig, certificate, key or token without blocking the event loop. Opening a pipe does not wait for its
+ * writer; a file on a server that is away delays only this call. Links are followed, since a renewed certificate is
+ * one. Rejects with an error whose message follows the path in a sentence.
  */
 export async function readCredentialFile(path: string): Promise<Buffer> {
   try {

@@ -15,8 +15,9 @@ export interface AskKubeletParts {
 const PERIOD_MS = 5 * 60_000;
 
 /**
- * Returns the function that reads the kubelet's configuration through the API server. It never rejects, and resolves with the milliseconds
- * until the next call: the period, less after a failure, which a kubelet that is about to start causes too.
+ * Returns the function that reads the kubelet's configuration through the API server. It never rejects, and resolves
+ * with the milliseconds until the next call: the period, less after a failure, which a kubelet that is about to start
+ * causes too.
  */
 export function askKubelet({ client, nodeName, log, onKubeletConfig }: AskKubeletParts): () => Promise<number> {
   const rights = new MissingRights(log);

@@ -30,7 +30,10 @@ export async function readBody(response: IncomingMessage): Promise<unknown> {
   return parseJson(await readText(response));
 }
 
-/** Passes on the items of a list one by one, each in a turn of its own, and returns the list without them. Throws KubeError. */
+/**
+ * Passes on the items of a list one by one, each in a turn of its own, and returns the list without them. Throws
+ * KubeError.
+ */
 export async function readItems(
   response: IncomingMessage,
   onItem: (item: unknown) => void,
@@ -49,7 +52,10 @@ export async function readItems(
   return parseJson(splitter.rest);
 }
 
-/** Passes on the events, which are lines of JSON; other lines are left out. Throws KubeError for an event that is an error. */
+/**
+ * Passes on the events, which are lines of JSON; other lines are left out. Throws KubeError for an event that is an
+ * error.
+ */
 export async function readEvents(response: IncomingMessage, onEvent: OnEvent, onUnread?: OnUnread): Promise<void> {
   let parts: Buffer[] = [];
   let bytes = 0;

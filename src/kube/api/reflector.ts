@@ -14,7 +14,10 @@ export interface ReflectorParts {
   readonly accept?: string;
   /** Reads the whole collection and resolves with the resource version to watch from. */
   readonly list: () => Promise<string>;
-  /** The server sends changes. After a watch that came to nothing this is reported when it has sent one, or the watch has lasted. */
+  /**
+   * The server sends changes. After a watch that came to nothing this is reported when it has sent one, or the watch
+   * has lasted.
+   */
   readonly onOpen: () => void;
   /** `type`: ADDED, MODIFIED or DELETED. */
   readonly onEvent: (type: string, object: unknown) => void;
@@ -31,14 +34,16 @@ export interface ReflectorParts {
 /** A watch that lasted this time counts as a success. */
 const REAL_MS = 5_000;
 /**
- * The server ends a watch after five to ten minutes, as Kubernetes' own clients ask for, so that nodes do not reconnect in step.
+ * The server ends a watch after five to ten minutes, as Kubernetes' own clients ask for, so that nodes do not reconnect
+ * in step.
  */
 const MIN_LIFE_S = 300;
 
 /**
- * Follows a collection of the API server: a list, then a watch from its version. A watch that ends is resumed from the last version
- * received; a version that is too old (410 Gone) leads to a new list. Failures and watches that end at once are followed by growing
- * pauses. A watch that failed soon, without a change, came to nothing: the opening of the next one is then no proof that changes come.
+ * Follows a collection of the API server: a list, then a watch from its version. A watch that ends is resumed from the
+ * last version received; a version that is too old (410 Gone) leads to a new list. Failures and watches that end at
+ * once are followed by growing pauses. A watch that failed soon, without a change, came to nothing: the opening of the
+ * next one is then no proof that changes come.
  */
 export class Reflector {
   private readonly failures = new BackOff({ leastMs: 500, mostMs: 30_000 });

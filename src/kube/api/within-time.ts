@@ -5,8 +5,8 @@ export interface Limits {
 }
 
 /**
- * Runs the work with a signal that aborts after the time, or with the given one, and returns its result. `extend` starts the time
- * anew with another length; a timer of `extend` does not keep the process alive.
+ * Runs the work with a signal that aborts after the time, or with the given one, and returns its result. `extend`
+ * starts the time anew with another length; a timer of `extend` does not keep the process alive.
  */
 export async function withinTime<T>(
   { signal, timeoutMs }: Limits,

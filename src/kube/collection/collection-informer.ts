@@ -3,8 +3,8 @@ import { CollectionReader, type CollectionReaderParts } from './collection-reade
 
 export interface CollectionInformerParts<Entry> extends Omit<CollectionReaderParts, 'sink'> {
   /**
-   * Maps an object to the little that is kept of it; undefined leaves the object out. Pure: no part of the object may be kept, since that
-   * would keep the whole text that it was read from.
+   * Maps an object to the little that is kept of it; undefined leaves the object out. Pure: no part of the object may
+   * be kept, since that would keep the whole text that it was read from.
    */
   readonly reduce: (object: unknown) => Entry | undefined;
   /** The object is new or has changed. `before` is undefined for a new one. */
@@ -23,8 +23,8 @@ interface Kept<Entry> {
 }
 
 /**
- * Follows a collection of the whole cluster and keeps a small entry of each object, by `namespace/name` (the name alone for objects
- * without a namespace). While the API server is away the known entries stay.
+ * Follows a collection of the whole cluster and keeps a small entry of each object, by `namespace/name` (the name alone
+ * for objects without a namespace). While the API server is away the known entries stay.
  */
 export class CollectionInformer<Entry> {
   private readonly reader: CollectionReader;
@@ -68,7 +68,10 @@ export class CollectionInformer<Entry> {
     return this.reader.isDefined;
   }
 
-  /** Milliseconds since the API server last sent news: 0 while it sends changes, undefined before the first complete list. */
+  /**
+   * Milliseconds since the API server last sent news: 0 while it sends changes, undefined before the first complete
+   * list.
+   */
   get newsAgeMs(): number | undefined {
     return this.reader.newsAgeMs;
   }

@@ -16,7 +16,10 @@ export interface CollectionReaderParts {
   readonly sink: CollectionSink;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** The reason while the API server does not know the collection (404), for the operator. Without it, the server's own words. */
+  /**
+   * The reason while the API server does not know the collection (404), for the operator. Without it, the server's own
+   * words.
+   */
   readonly whenUnknown?: string;
   /** The API server knows the collection no more; also when the first answer says so. Must not throw. */
   readonly onUndefined?: () => void;
@@ -44,8 +47,8 @@ const PAGE_SIZE = 500;
 const FORBIDDEN_MS = 30_000;
 
 /**
- * Reads a collection of the whole cluster: a list in pages, then a watch from its version. While the API server is away nothing is
- * reported. Keeps no object.
+ * Reads a collection of the whole cluster: a list in pages, then a watch from its version. While the API server is away
+ * nothing is reported. Keeps no object.
  */
 export class CollectionReader {
   private readonly reflector: Reflector;
@@ -97,7 +100,10 @@ export class CollectionReader {
     return !this.isUnknown;
   }
 
-  /** Milliseconds since the API server last sent news: 0 while it sends changes, undefined before the first complete list. */
+  /**
+   * Milliseconds since the API server last sent news: 0 while it sends changes, undefined before the first complete
+   * list.
+   */
   get newsAgeMs(): number | undefined {
     if (this.isWatching) return 0;
     return this.newsAtMs === undefined ? undefined : performance.now() - this.newsAtMs;

@@ -22,8 +22,9 @@ const PAGE_TIMEOUT_MS = 30_000;
 const WHOLE_TIMEOUT_MS = 300_000;
 
 /**
- * Reads a whole collection in pages and resolves with the resource version to watch from. When the API server has dropped the state that
- * the pages are of (410 Gone), the list is read anew in one piece, as client-go does. Throws KubeError.
+ * Reads a whole collection in pages and resolves with the resource version to watch from. When the API server has
+ * dropped the state that the pages are of (410 Gone), the list is read anew in one piece, as client-go does. Throws
+ * KubeError.
  */
 export async function listInPages(call: ListCall): Promise<string> {
   let next = '';

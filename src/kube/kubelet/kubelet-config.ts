@@ -5,7 +5,9 @@ import { parseMilli, parseQuantity, parseWhole } from '../quantity';
 /** Reservations beside CPU. Memory and ephemeral storage in bytes, pid as a count. */
 export type ReservedAmounts = Readonly<Partial<Record<(typeof BESIDE_CPU)[number], number>>>;
 
-/** The part of the kubelet's configuration that concerns CPUs and cgroups, and the reservations that schedulers need. */
+/**
+ * The part of the kubelet's configuration that concerns CPUs and cgroups, and the reservations that schedulers need.
+ */
 export interface KubeletConfig extends KubeletCgroups {
   readonly cpuManagerPolicy: 'none' | 'static';
   /** Absent for a policy that chooses no memory nodes. */

@@ -34,7 +34,10 @@ const MAX_LENGTH = 64;
 /** Letters that may be wrong, missing or too many. */
 const MOST_WRONG = 2;
 
-/** Names the fields of a configuration that the kubelet does not have and that look like one of its own, a sentence for each. */
+/**
+ * Names the fields of a configuration that the kubelet does not have and that look like one of its own, a sentence for
+ * each.
+ */
 export function listUnknownFields(document: unknown): string[] {
   const outer = asObject(document);
   return Object.keys(asObject(outer['kubeletconfig'] ?? document)).flatMap((name) => {

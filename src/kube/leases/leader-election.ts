@@ -35,8 +35,8 @@ export interface Leadership {
   /** Aborts when the lease is lost, or the process is to end. */
   readonly signal: AbortSignal;
   /**
-   * Throws KubeError when no write may start any more. It asks the monotonic clock, since a process that was paused runs its other code
-   * before its timers may notice the loss.
+   * Throws KubeError when no write may start any more. It asks the monotonic clock, since a process that was paused
+   * runs its other code before its timers may notice the loss.
    */
   readonly assertHeld: () => void;
 }
@@ -57,8 +57,9 @@ const LONGEST_LEASE_S = 3_600;
 const JITTER = 1.2;
 
 /**
- * Returns the rules that the times break, in words for the operator. Those of client-go, and one more: a Lease has whole seconds. What was cut off
- * would be missing for others: they would take the lease while its holder may still write.
+ * Returns the rules that the times break, in words for the operator. Those of client-go, and one more: a Lease has
+ * whole seconds. What was cut off would be missing for others: they would take the lease while its holder may still
+ * write.
  */
 export function checkLeaseTimes({ leaseDurationMs, renewDeadlineMs, retryPeriodMs }: LeaseTimes): string[] {
   return [
@@ -71,11 +72,12 @@ export function checkLeaseTimes({ leaseDurationMs, renewDeadlineMs, retryPeriodM
 }
 
 /**
- * Waits until this process holds the lease, runs the work, and keeps the lease meanwhile. Resolves with `ended` when the work has ended or
- * the signal has aborted, with `lost` when the lease could not be renewed in time or another holds it. Rejects when the work rejects.
+ * Waits until this process holds the lease, runs the work, and keeps the lease meanwhile. Resolves with `ended` when
+ * the work has ended or the signal has aborted, with `lost` when the lease could not be renewed in time or another
+ * holds it. Rejects when the work rejects.
  *
- * The algorithm is that of client-go (tools/leaderelection). Times of other processes are never compared with our clock: a lease counts as
- * held for its duration after *we* last saw it change.
+ * The algorithm is that of client-go (tools/leaderelection). Times of other processes are never compared with our
+ * clock: a lease counts as held for its duration after *we* last saw it change.
  */
 export async function leadWhileHeld(
   parts: LeaderElectionParts,

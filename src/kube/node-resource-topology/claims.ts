@@ -18,7 +18,10 @@ export const ASSUMED_PODS = 'cpusetd.io/assumed-pods';
 export const MAX_CLAIMS = 256;
 const MAX_LENGTH = 256 * 1024;
 
-/** Reads the claims of a node from the annotations of its NodeResourceTopology. Only extenders and administrators may write these. */
+/**
+ * Reads the claims of a node from the annotations of its NodeResourceTopology. Only extenders and administrators may
+ * write these.
+ */
 export function readClaims(annotations: Readonly<Record<string, unknown>>): ReadonlyMap<string, Claim> {
   const text = Object.hasOwn(annotations, ASSUMED_PODS) ? annotations[ASSUMED_PODS] : undefined;
   if (typeof text !== 'string' || text.length > MAX_LENGTH) return NONE;
@@ -41,8 +44,8 @@ export function readClaims(annotations: Readonly<Record<string, unknown>>): Read
 const NONE: ReadonlyMap<string, Claim> = new Map();
 
 /**
- * The annotation: `{"<uid>":{"pod":"default/db","zones":{"node0":{"cpu":"2"}},"at":"2026-11-23T10:00:00.000Z"}}`; null when there is no
- * claim.
+ * The annotation: `{"<uid>":{"pod":"default/db","zones":{"node0":{"cpu":"2"}},"at":"2026-11-23T10:00:00.000Z"}}`; null
+ * when there is no claim.
  */
 export function formatClaims(claims: ReadonlyMap<string, Claim>): string | null {
   if (claims.size === 0) return null;

@@ -7,9 +7,9 @@ import { formatSummary, SUMMARY_ATTRIBUTE } from './node-summary';
 import type { Fields, Report, TopologyKind } from './topology-resource';
 
 /**
- * The community's NodeResourceTopology, as scheduler-plugins' NodeResourceTopologyMatch reads it: zones `node-<id>` of the
- * type `Node`, for each resource the capacity, the part that is not reserved, and the free part; policy and scope as
- * attributes with the kubelet's values.
+ * The community's NodeResourceTopology, as scheduler-plugins' NodeResourceTopologyMatch reads it: zones `node-<id>` of
+ * the type `Node`, for each resource the capacity, the part that is not reserved, and the free part; policy and scope
+ * as attributes with the kubelet's values.
  */
 export const communityTopology: TopologyKind = {
   name: 'community',
@@ -87,8 +87,8 @@ function buildFields({ resources, fingerprint, kubelet, summary }: Report): Fiel
 const MAX_ID = 63;
 
 /**
- * The ids below the last zone's that no zone has. The scheduler counts zones and uses ids as indexes in a list of that length, so
- * an offline node would make it panic.
+ * The ids below the last zone's that no zone has. The scheduler counts zones and uses ids as indexes in a list of that
+ * length, so an offline node would make it panic.
  */
 function missingIds(zones: readonly Zone[]): number[] {
   const ids = new Set(zones.map(({ id }) => id));

@@ -17,9 +17,9 @@ const FORMER_ATTRIBUTES = ['cpu-manager-policy', 'cpus-per-core', 'topology-mana
 const OWN = [RESERVED, SUMMARY_ATTRIBUTE, CORE_KINDS_ATTRIBUTE, RULES_ATTRIBUTE, ROOM_ATTRIBUTE, ...FORMER_ATTRIBUTES];
 
 /**
- * Crane's NodeResourceTopology, as crane-scheduler reads it: zones `node<id>`, without the resources in use. The scheduler sums
- * those up from its own annotations on pods. Resources that pods hold without such an annotation are subtracted from
- * `allocatable` here; Crane's own agent does not, and they are given out twice.
+ * Crane's NodeResourceTopology, as crane-scheduler reads it: zones `node<id>`, without the resources in use. The
+ * scheduler sums those up from its own annotations on pods. Resources that pods hold without such an annotation are
+ * subtracted from `allocatable` here; Crane's own agent does not, and they are given out twice.
  */
 export const craneTopology: TopologyKind = {
   name: 'crane',

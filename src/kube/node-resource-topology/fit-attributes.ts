@@ -6,8 +6,9 @@ import { oncePerText } from '../../core/once-per';
 import type { Bound, NodeResources, Zone } from '../../core/node-resources/node-resources';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 
-// All that decides whether a pod fits on a node, beside its zones: two attributes of a NodeResourceTopology, of both kinds, each as JSON. One has the
-// rules, which seldom change, the other the CPUs. Only cpusetd reads them (`core/fit`).
+// All that decides whether a pod fits on a node, beside its zones: two attributes of a NodeResourceTopology, of both
+// kinds, each as JSON. One has the rules, which seldom change, the other the CPUs. Only cpusetd reads them
+// (`core/fit`).
 
 export const RULES_ATTRIBUTE = 'cpusetd.io/rules';
 export const ROOM_ATTRIBUTE = 'cpusetd.io/room';
@@ -20,7 +21,10 @@ const MAX_RULES = 256;
 const MAX_ZONES = 256;
 const MAX_SOCKETS = 30;
 
-/** `{"v":1,"policy":"static","cpusPerCore":2,"topologyManager":"restricted","scope":"pod"}`; what is at its default is left out. */
+/**
+ * `{"v":1,"policy":"static","cpusPerCore":2,"topologyManager":"restricted","scope":"pod"}`; what is at its default is
+ * left out.
+ */
 export function formatRules(rules: NodeRules): string {
   const { policy, podPolicies, cpusPerCore, topologyPolicy, topologyScope, sockets, shares, leaveAlone, podLeaveAlone } = rules; // prettier-ignore
   const text = (rulesOfOperator: readonly string[]): string =>
@@ -36,13 +40,14 @@ export function formatRules(rules: NodeRules): string {
       ...(podLeaveAlone && { podLeaveAlone }),
     });
   const whole = text(leaveAlone.slice(0, MAX_RULES).map((rule) => rule.text));
-  // Without them a pod that is left alone counts as one that gets CPUs: it may wait for a node, and is never given too much.
+  // Without them a pod that is left alone counts as one that gets CPUs: it may wait for a node, and is never given too
+  // much.
   return whole.length <= MAX_LENGTH ? whole : text([]);
 }
 
 /**
- * The rules; `unreadable` for those of a newer version, and for a text that is none. The same object for the same text: thousands of nodes have the
- * same few texts, and what follows from rules is remembered for their object.
+ * The rules; `unreadable` for those of a newer version, and for a text that is none. The same object for the same text:
+ * thousands of nodes have the same few texts, and what follows from rules is remembered for their object.
  */
 export const parseRules: (text: string) => NodeRules | 'unreadable' = oncePerText(readRules, 1_024);
 
@@ -75,7 +80,10 @@ export function toTopologyPolicy(name: unknown): TopologyManagerPolicy | undefin
   return TOPOLOGY_POLICIES.find((known) => known === name);
 }
 
-/** The CPUs that can be given, of each zone by its NUMA node and of all together: `now`, or for schedulers that subtract results. */
+/**
+ * The CPUs that can be given, of each zone by its NUMA node and of all together: `now`, or for schedulers that subtract
+ * results.
+ */
 export function formatRoom({ zones, bound, rules }: NodeResources, by: keyof Bound): string {
   const roomOf = ({ room, roomWithResults }: Zone) => (by === 'now' ? room : roomWithResults);
   const counts = (part: 'cpus' | 'whole') => Object.fromEntries(zones.slice(0, MAX_ZONES).map((zone) => [zone.id, roomOf(zone)[part]])); // prettier-ignore
@@ -92,7 +100,10 @@ export interface PublishedRoom extends Pick<NodeOffer, 'bound'> {
   readonly roomOf: (zone: string) => ZoneRoom;
 }
 
-/** Undefined for a text that is none. A zone that is not named has no room, and none has more in whole cores than in all. */
+/**
+ * Undefined for a text that is none. A zone that is not named has no room, and none has more in whole cores than in
+ * all.
+ */
 export function parseRoom(text: string | undefined): PublishedRoom | undefined {
   if (text === undefined) return undefined;
   const { cpus, whole, bound } = parseJson(text);

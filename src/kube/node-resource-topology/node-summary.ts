@@ -4,8 +4,8 @@ import { PUBLISHED_VERDICTS, type PublishedVerdict } from '../../core/verdict/pu
 import { asArray, asObject, asString } from '../json';
 
 /**
- * The attribute of a NodeResourceTopology, of both kinds, with the summary as JSON. Schedulers do not read it: it is for
- * `kubectl cpuset`, which so needs one list for all nodes.
+ * The attribute of a NodeResourceTopology, of both kinds, with the summary as JSON. Schedulers do not read it: it is
+ * for `kubectl cpuset`, which so needs one list for all nodes.
  */
 export const SUMMARY_ATTRIBUTE = 'cpusetd.io/summary';
 

@@ -68,8 +68,8 @@ export function readCraneObject(object: unknown): ReadTopology {
 }
 
 /**
- * Reads an object of the community's kind: what is free there is free now, and the node chooses CPUs alone. Without rules of cpusetd it is the kubelet
- * that chooses, by its static policy and the topology manager that the object names.
+ * Reads an object of the community's kind: what is free there is free now, and the node chooses CPUs alone. Without
+ * rules of cpusetd it is the kubelet that chooses, by its static policy and the topology manager that the object names.
  */
 export function readCommunityObject(object: unknown): ReadTopology {
   const { zones: list, attributes: pairs } = asObject(object);

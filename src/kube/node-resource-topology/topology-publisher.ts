@@ -34,8 +34,9 @@ const REFRESH_MS = 5 * 60_000;
 const NOT_ALLOWED_MS = 30_000;
 
 /**
- * Keeps the node's object in the API server up to date: creates it when absent, patches it when our fields differ. Fields of
- * others stay. Every write names the version that it is based on, so it never overwrites another writer's change.
+ * Keeps the node's object in the API server up to date: creates it when absent, patches it when our fields differ.
+ * Fields of others stay. Every write names the version that it is based on, so it never overwrites another writer's
+ * change.
  */
 export class TopologyPublisher {
   private readonly backOff = new BackOff({ leastMs: 500, mostMs: 30_000 });

@@ -12,7 +12,10 @@ export interface Report {
   readonly fingerprint?: string;
   /** The kubelet's own CPU manager is on and gives out CPUs too. */
   readonly kubeletIsStatic: boolean;
-  /** The kubelet's configuration, for reservations beside CPU, which `resources` does not contain; absent when not known. */
+  /**
+   * The kubelet's configuration, for reservations beside CPU, which `resources` does not contain; absent when not
+   * known.
+   */
   readonly kubelet?: KubeletConfig;
   /** The node in a few numbers, for people. */
   readonly summary?: NodeSummary;

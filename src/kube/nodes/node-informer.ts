@@ -12,7 +12,9 @@ export interface NodeInformerParts {
   readonly nodeName: string;
   /** The Node is known now, or has changed. */
   readonly onChange: () => void;
-  /** Gets each state of the Node that the API server sends; undefined when there is no Node. No part of it may be kept. */
+  /**
+   * Gets each state of the Node that the API server sends; undefined when there is no Node. No part of it may be kept.
+   */
   readonly onNode?: (object: unknown) => void;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -23,9 +25,9 @@ export interface NodeInformerParts {
 const POLL_MS = 5 * 60_000;
 
 /**
- * Follows our own Node: one read, then a watch from its version, and both again when the watch ends. Without the right to watch
- * it is read every five minutes. Without the right to read, or without a Node of this name, only the name is known: published
- * objects then have no owner, and work all the same.
+ * Follows our own Node: one read, then a watch from its version, and both again when the watch ends. Without the right
+ * to watch it is read every five minutes. Without the right to read, or without a Node of this name, only the name is
+ * known: published objects then have no owner, and work all the same.
  */
 export class NodeInformer {
   private readonly rights: MissingRights;

@@ -2,9 +2,9 @@ import { isJsonObject, type JsonObject } from '../../core/json-object';
 import { semanticEqual, QUANTITIES } from './semantic-equal';
 
 /**
- * The JSON merge patch (RFC 7386) that makes `stored` equal to `wanted` in the keys of `wanted`; without keys when they are equal.
- * Everything below these keys is ours: a key that `wanted` does not have is removed by a null, and a list is replaced as a whole. A
- * value with the same meaning keeps its spelling.
+ * The JSON merge patch (RFC 7386) that makes `stored` equal to `wanted` in the keys of `wanted`; without keys when they
+ * are equal. Everything below these keys is ours: a key that `wanted` does not have is removed by a null, and a list is
+ * replaced as a whole. A value with the same meaning keeps its spelling.
  */
 export function createMergePatch(stored: JsonObject, wanted: JsonObject): JsonObject {
   return compare(stored, wanted, Object.keys(wanted), false);

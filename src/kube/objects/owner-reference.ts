@@ -8,7 +8,10 @@ export interface NodeIdentity {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Makes the Node the owner of the object, so that both are deleted together. A deleted Node of the same name is no owner. */
+/**
+ * Makes the Node the owner of the object, so that both are deleted together. A deleted Node of the same name is no
+ * owner.
+ */
 export function ownerPatch(stored: unknown, { name, uid }: NodeIdentity): JsonObject {
   const owners = asArray(stored).map(asObject);
   if (uid === '' || owners.some((owner) => asString(owner['uid']) === uid)) return {};

@@ -5,8 +5,8 @@ import { parseQuantity } from '../quantity';
 export const QUANTITIES: ReadonlySet<string> = new Set(['capacity', 'allocatable', 'available', 'reserved']);
 
 /**
- * True when two JSON values mean the same to Kubernetes: quantities are compared by value (`2` is `2000m`); absent, null and
- * empty are equal.
+ * True when two JSON values mean the same to Kubernetes: quantities are compared by value (`2` is `2000m`); absent,
+ * null and empty are equal.
  */
 export function semanticEqual(a: unknown, b: unknown, isQuantity = false): boolean {
   if (isEmpty(a) || isEmpty(b)) return isEmpty(a) && isEmpty(b);

@@ -8,8 +8,8 @@ import { MAX_INT, parseObject, type Parsed } from '../qos/field';
 import { amountIn, readPod, type ContainerObject, type PodObject } from './read-pod';
 
 /**
- * Most labels that are kept of a pod: other pods have a few dozen, and the API server sets no limit but the size of the object, a hundred
- * times what the daemon should keep.
+ * Most labels that are kept of a pod: other pods have a few dozen, and the API server sets no limit but the size of the
+ * object, a hundred times what the daemon should keep.
  */
 const MAX_LABELS = 4_096;
 
@@ -21,8 +21,8 @@ const ELASTIC_CPU = 'gocrane.io/cpu';
 const ELASTIC_MEMORY = 'gocrane.io/memory';
 
 /**
- * Reads a v1 Pod. It is refused only when it has no identity. Everything else was written by its author, who must not get out of a rule by
- * it: amounts have bounds, and what can't be understood is read as what spares the pod least.
+ * Reads a v1 Pod. It is refused only when it has no identity. Everything else was written by its author, who must not
+ * get out of a rule by it: amounts have bounds, and what can't be understood is read as what spares the pod least.
  */
 export function parseQosPod(object: unknown): Parsed<QosPod> {
   return parseObject('Pod', object, (root) => {
@@ -35,8 +35,8 @@ export function parseQosPod(object: unknown): Parsed<QosPod> {
 function toQosPod(pod: PodObject): QosPod {
   const { uid, namespace, name, metadata, annotations, spec, status, qos, phase, isBeingDeleted } = pod;
   const priority = readPriority(spec['priority']);
-  // The API server has only mirrors of static pods. Their annotation config.source proves nothing, since anybody can write it; but a
-  // mirror without a static pod never runs.
+  // The API server has only mirrors of static pods. Their annotation config.source proves nothing, since anybody can
+  // write it; but a mirror without a static pod never runs.
   const isStatic = isSet(annotations, MIRROR);
   const labels = readLabels(metadata['labels']);
   const startedAtMs = readTime(status['startTime']);

@@ -9,8 +9,9 @@ export const UNFINISHED_PODS = 'status.phase!=Succeeded,status.phase!=Failed';
 export const BOUND_PODS = `spec.nodeName!=,${UNFINISHED_PODS}`;
 
 /**
- * A v1 Pod as the API server sends it. A value that can't be understood counts as absent, and never takes the pod or another value with it:
- * its author must not get out of anything by what he writes. The JSON is the API server's own: nothing of it may be kept.
+ * A v1 Pod as the API server sends it. A value that can't be understood counts as absent, and never takes the pod or
+ * another value with it: its author must not get out of anything by what he writes. The JSON is the API server's own:
+ * nothing of it may be kept.
  */
 export interface PodObject {
   readonly uid: string;
@@ -81,7 +82,10 @@ export function readPod(pod: unknown): PodObject | undefined {
   };
 }
 
-/** The amount of one resource: CPU in thousandths, others in whole units. Undefined where it is not set, or can't be read. */
+/**
+ * The amount of one resource: CPU in thousandths, others in whole units. Undefined where it is not set, or can't be
+ * read.
+ */
 export function amountIn(list: JsonObject, resource: string): number | undefined {
   return Object.hasOwn(list, resource) ? readAmount(resource, list[resource]) : undefined;
 }

@@ -3,9 +3,10 @@ import { asArray, asObject, asString, type JsonObject } from '../json';
 import { amountIn, type ContainerObject, type PodObject } from './read-pod';
 
 /**
- * The CPU that kube-scheduler counts for a pod, in thousandths (`PodRequests` of k8s.io/component-helpers/resource, with UseStatusResources): during
- * a resize the larger of what is asked for, allocated and in effect; of one that was refused not what is asked for. The overhead of its RuntimeClass
- * is added. Resources of the pod as a whole count in place of its containers'.
+ * The CPU that kube-scheduler counts for a pod, in thousandths (`PodRequests` of k8s.io/component-helpers/resource,
+ * with UseStatusResources): during a resize the larger of what is asked for, allocated and in effect; of one that was
+ * refused not what is asked for. The overhead of its RuntimeClass is added. Resources of the pod as a whole count in
+ * place of its containers'.
  */
 export function schedulerMilliCpuOf({ containers, resources, spec, status, conditions }: PodObject): number {
   const statuses = new Map(

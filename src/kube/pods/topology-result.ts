@@ -34,8 +34,8 @@ export function readTopologyResult(text: string): ZoneAmounts {
 }
 
 /**
- * Reads what a pod announces by its topology-result; undefined for one that announces nothing. Its author can write that annotation: of each resource
- * but CPU at most as much counts as the pod requests in all; for CPU see `useOf`.
+ * Reads what a pod announces by its topology-result; undefined for one that announces nothing. Its author can write
+ * that annotation: of each resource but CPU at most as much counts as the pod requests in all; for CPU see `useOf`.
  */
 export function announcementOf(pod: PodObject): Announcement | undefined {
   const { annotations } = pod;

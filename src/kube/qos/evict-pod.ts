@@ -33,8 +33,8 @@ export const EVICT_PODS: Right = {
 const TIMEOUT_MS = 30_000;
 
 /**
- * Evicts a pod (policy/v1): the API server asks its disruption budgets and deletes it. Resolves when the deletion has begun, not when the pod
- * has ended. Never rejects.
+ * Evicts a pod (policy/v1): the API server asks its disruption budgets and deletes it. Resolves when the deletion has
+ * begun, not when the pod has ended. Never rejects.
  */
 export async function evictPod(
   client: Pick<KubeClient, 'send'>,

@@ -4,16 +4,21 @@ import { asArray, asObject, asString, asTexts, type JsonObject } from '../json';
 import { parseMilli, parseWhole } from '../quantity';
 import { hasInterferenceTaint } from './node-taint';
 
-// Lent resources are in the Node's status as the extended resources `gocrane.io/cpu` and `gocrane.io/memory`, in `capacity` and in
-// `allocatable`. The rules of Kubernetes 1.36 for them (2026-11); test/cluster/lent-resources.test.ts shows them on a real kubelet:
+// Lent resources are in the Node's status as the extended resources `gocrane.io/cpu` and `gocrane.io/memory`, in
+// `capacity` and in `allocatable`. The rules of Kubernetes 1.36 for them (2026-11); test/cluster/lent-resources.test.ts
+// shows them on a real kubelet:
 //
 // - Extended resources are whole numbers: the API server refuses 1500m. So CPUs are rounded down.
-// - The kubelet keeps a resource that it does not know. It makes `allocatable` equal to `capacity`, and removes from `allocatable` what is not in
+// - The kubelet keeps a resource that it does not know. It makes `allocatable` equal to `capacity`, and removes from
+//   `allocatable` what is not in
 //   `capacity`. So both are written alike.
-// - A Node that registers anew has none, and a kubelet that finds no file in its folder `device-plugins` when it registers sets all to 0
+// - A Node that registers anew has none, and a kubelet that finds no file in its folder `device-plugins` when it
+//   registers sets all to 0
 //   (reconcileExtendedResource). So whoever writes has to look, and to write again.
-// - A kubelet that starts admits its running pods anew. It ends a pod that requests more of a resource than the Node has
-//   (OutOfgocrane.io/cpu), also where that is 0, and ignores a resource that the Node has not. So less than running pods request must never
+// - A kubelet that starts admits its running pods anew. It ends a pod that requests more of a resource than the Node
+//   has
+// (OutOfgocrane.io/cpu), also where that is 0, and ignores a resource that the Node has not. So less than running pods
+// request must never
 //   be lent, and to stop lending is to remove the resource, not to write 0.
 
 /** Amounts that are lent to pods that request `gocrane.io/cpu` and `gocrane.io/memory`. */
@@ -79,8 +84,8 @@ function inCommon(a: Partial<ElasticResources>, b: Partial<ElasticResources>): P
 }
 
 /**
- * Writes what is lent into the Node's status. CPUs are rounded down to whole ones, memory to bytes. An amount that is absent is removed; `{}`
- * removes both. The caller writes only what differs from `NodeState.lent`. Throws KubeError.
+ * Writes what is lent into the Node's status. CPUs are rounded down to whole ones, memory to bytes. An amount that is
+ * absent is removed; `{}` removes both. The caller writes only what differs from `NodeState.lent`. Throws KubeError.
  */
 export async function writeElasticResources(
   client: Pick<KubeClient, 'send'>,

@@ -25,9 +25,9 @@ export const TAINT_NODE: readonly [Right, Right] = [
 ];
 
 /**
- * Adds or removes the taint `interference.crane.io:PreferNoSchedule`. Other taints stay, also those that others add at the same time: the
- * write names the version that it is based on, and is made anew when that is not the newest. A taint of this key with another effect or a
- * value is somebody else's, and stays. Throws KubeError.
+ * Adds or removes the taint `interference.crane.io:PreferNoSchedule`. Other taints stay, also those that others add at
+ * the same time: the write names the version that it is based on, and is made anew when that is not the newest. A taint
+ * of this key with another effect or a value is somebody else's, and stays. Throws KubeError.
  */
 export async function setInterferenceTaint(
   client: Pick<KubeClient, 'send'>,
@@ -90,7 +90,10 @@ export interface Interference {
   readonly message: string;
 }
 
-/** Writes the condition `interference-identified` of the Node at changes, and at each heartbeat. It needs `patch` of `nodes/status`. */
+/**
+ * Writes the condition `interference-identified` of the Node at changes, and at each heartbeat. It needs `patch` of
+ * `nodes/status`.
+ */
 export function interferenceCondition({
   state,
   ...parts

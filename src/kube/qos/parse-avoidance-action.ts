@@ -3,7 +3,10 @@ import { type Field, MAX_INT, parseObject, type Parsed } from './field';
 
 const DEFAULT_COOL_DOWN_SECONDS = 300;
 
-/** Reads an AvoidanceAction of ensurance.crane.io/v1alpha1. One with neither throttle nor eviction only disables scheduling. */
+/**
+ * Reads an AvoidanceAction of ensurance.crane.io/v1alpha1. One with neither throttle nor eviction only disables
+ * scheduling.
+ */
 export function parseAvoidanceAction(object: unknown): Parsed<AvoidanceAction> {
   return parseObject('AvoidanceAction', object, (root) => {
     const spec = root.at('spec');
@@ -19,7 +22,10 @@ export function parseAvoidanceAction(object: unknown): Parsed<AvoidanceAction> {
   });
 }
 
-/** Clients in Go write an empty `cpuThrottle` beside `memoryThrottle`: no throttling is meant. Older CRDs of Crane spell it `Throttle`. */
+/**
+ * Clients in Go write an empty `cpuThrottle` beside `memoryThrottle`: no throttling is meant. Older CRDs of Crane spell
+ * it `Throttle`.
+ */
 function parseThrottle(spec: Field): AvoidanceAction['throttle'] {
   const throttle = spec.at('throttle').isAbsent ? spec.at('Throttle') : spec.at('throttle');
   const cpu = throttle.at('cpuThrottle');

@@ -5,7 +5,10 @@ import { parseSelector } from './parse-selector';
 /** Maximum number of rules of a NodeQOS: each is looked at in each round. */
 const MAX_RULES = 100;
 
-/** Reads a NodeQOS of ensurance.crane.io/v1alpha1. One wrong rule refuses the whole object, so that no half of it is in force. */
+/**
+ * Reads a NodeQOS of ensurance.crane.io/v1alpha1. One wrong rule refuses the whole object, so that no half of it is in
+ * force.
+ */
 export function parseNodeQos(object: unknown): Parsed<NodeQos> {
   return parseObject('NodeQOS', object, (root) => {
     const spec = root.at('spec');

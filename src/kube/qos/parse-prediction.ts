@@ -2,8 +2,8 @@ import type { PredictedSample, PredictedSeries, TimeSeriesPrediction } from '../
 import { asArray, asObject, asString } from '../json';
 
 /**
- * A TimeSeriesPrediction object of the API server. Entries of another shape are left out. Older versions of the object have
- * `metricPredictedDataList` where newer ones have `predictionMetrics`.
+ * A TimeSeriesPrediction object of the API server. Entries of another shape are left out. Older versions of the object
+ * have `metricPredictedDataList` where newer ones have `predictionMetrics`.
  */
 export function parsePrediction(json: unknown): TimeSeriesPrediction {
   const { spec, status } = asObject(json);

@@ -55,7 +55,10 @@ export async function createPrediction(
   return toStoredPrediction(await client.send({ method: 'POST', path: PREDICTIONS, body }));
 }
 
-/** Makes the stored spec equal to `spec`; undefined when it is. Never overwrites another writer's change. Throws KubeError. */
+/**
+ * Makes the stored spec equal to `spec`; undefined when it is. Never overwrites another writer's change. Throws
+ * KubeError.
+ */
 export async function patchPrediction(
   client: Pick<KubeClient, 'send'>,
   nodeName: string,

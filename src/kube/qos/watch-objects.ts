@@ -7,8 +7,10 @@ import { CollectionInformer } from '../collection/collection-informer';
 import type { Parsed } from './field';
 import { PREDICTION, PREDICTIONS } from './prediction-object';
 
-/** Readers of the objects. Pure. Undefined leaves an object out; a rule that can't be understood is refused with the reason. A collection without a
- * reader is not followed. */
+/**
+ * Readers of the objects. Pure. Undefined leaves an object out; a rule that can't be understood is refused with the
+ * reason. A collection without a reader is not followed.
+ */
 export interface ObjectReaders<Prediction> {
   readonly nodeQos?: (object: unknown) => Parsed<NodeQos>;
   readonly podQos?: (object: unknown) => Parsed<PodQos>;
@@ -45,14 +47,20 @@ export interface Followed<T> {
   readonly isDefined: boolean;
   /** The reason for having no news now, for the operator; empty while the API server sends changes. */
   readonly reason: string;
-  /** Milliseconds since the API server last sent news: 0 while it sends changes, undefined before the first complete list. */
+  /**
+   * Milliseconds since the API server last sent news: 0 while it sends changes, undefined before the first complete
+   * list.
+   */
   readonly newsAgeMs: number | undefined;
 }
 
 const UNKNOWN_MS = 60_000;
 const ENSURANCE = 'ensurance.crane.io/v1alpha1';
 
-/** Follows Crane's rules and actions, the prediction for this node, and the pods of this node. While the API server is away the known objects stay. */
+/**
+ * Follows Crane's rules and actions, the prediction for this node, and the pods of this node. While the API server is
+ * away the known objects stay.
+ */
 export class QosObjects<Prediction> {
   private readonly nodeQosInformer: CollectionInformer<Parsed<NodeQos>> | undefined;
   private readonly podQosInformer: CollectionInformer<Parsed<PodQos>> | undefined;

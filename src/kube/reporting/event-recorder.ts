@@ -61,8 +61,9 @@ interface Waiting {
 }
 
 /**
- * Writes Events on pods and on the Node: core/v1 Events like the kubelet's, because a repetition is one patch of a count there, and
- * all tools show them. A repeated event is counted up, not written anew, and one pod or Node can't flood the cluster.
+ * Writes Events on pods and on the Node: core/v1 Events like the kubelet's, because a repetition is one patch of a
+ * count there, and all tools show them. A repeated event is counted up, not written anew, and one pod or Node can't
+ * flood the cluster.
  */
 export class EventRecorder {
   private readonly waiting = new Map<string, Waiting>();

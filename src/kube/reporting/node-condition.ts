@@ -29,7 +29,9 @@ export interface NodeConditionParts {
 }
 
 export const CONDITION_TYPE = 'CpusetdReady';
-/** The reason of a condition that was written at an orderly end: it holds until cpusetd runs again, however old it is. */
+/**
+ * The reason of a condition that was written at an orderly end: it holds until cpusetd runs again, however old it is.
+ */
 export const STOPPED = 'Stopped';
 const DEBOUNCE_MS = 1_000;
 /** Readers distrust a condition whose heartbeat is a few of these old, since it stops when cpusetd does. */
@@ -61,13 +63,17 @@ export class NodeCondition {
   }
 
   /**
-   * Writes the last state, after the signal was aborted. Rejects when it can't be written. `client`: one that does not end with the signal.
+   * Writes the last state, after the signal was aborted. Rejects when it can't be written. `client`: one that does not
+   * end with the signal.
    */
   async writeLast(state: NodeState, client: NodeConditionParts['client']): Promise<void> {
     await this.write(state, client);
   }
 
-  /** Takes in the UID of the Node; empty when there is none. A Node that is registered again has no condition, so it is written soon. */
+  /**
+   * Takes in the UID of the Node; empty when there is none. A Node that is registered again has no condition, so it is
+   * written soon.
+   */
   noteNode(uid: string): void {
     const isAnother = this.nodeUid !== undefined && uid !== '' && uid !== this.nodeUid;
     this.nodeUid = uid;

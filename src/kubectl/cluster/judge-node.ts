@@ -46,8 +46,9 @@ export interface Judgement {
 }
 
 /**
- * Tells what is in the way of a pod on a node. Looked at are the Node's own rules (cordon, taints, labels), its CPU, and what cpusetd needs for the
- * pod's exclusive CPUs, as the extender decides it. Not looked at are memory and other resources, volumes, and affinity to other pods.
+ * Tells what is in the way of a pod on a node. Looked at are the Node's own rules (cordon, taints, labels), its CPU,
+ * and what cpusetd needs for the pod's exclusive CPUs, as the extender decides it. Not looked at are memory and other
+ * resources, volumes, and affinity to other pods.
  */
 export function judgePod(pod: ClusterPod, node: PublishedNode, judging: Judging): Judgement {
   const { spec } = pod.object;
@@ -65,8 +66,9 @@ export function judgePod(pod: ClusterPod, node: PublishedNode, judging: Judging)
 }
 
 /**
- * The amounts that pods take of the zones by their results, where the node leaves that to schedulers to count, and those of pods that are just being
- * bound. The pod itself does not count. The time of a claim says nothing: it is by the clock of the replica that wrote it.
+ * The amounts that pods take of the zones by their results, where the node leaves that to schedulers to count, and
+ * those of pods that are just being bound. The pod itself does not count. The time of a claim says nothing: it is by
+ * the clock of the replica that wrote it.
  */
 function usedOf({ name, topology }: PublishedNode, { loads }: Judging, { place }: ClusterPod): ZoneAmounts {
   if (topology?.offer.byResults !== true) return NO_ZONE_AMOUNTS;
@@ -82,8 +84,8 @@ function usedOf({ name, topology }: PublishedNode, { loads }: Judging, { place }
 }
 
 /**
- * Judges a new container of a number of CPUs, aligned or not. Its pod tolerates no taint. Where nothing is pinned now, it would not get them,
- * although a scheduler binds the pod.
+ * Judges a new container of a number of CPUs, aligned or not. Its pod tolerates no taint. Where nothing is pinned now,
+ * it would not get them, although a scheduler binds the pod.
  */
 export function judgeCount(
   node: PublishedNode,

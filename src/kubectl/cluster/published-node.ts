@@ -73,7 +73,10 @@ export function joinTopologies(community: PublishedTopology, crane: PublishedTop
   return { ...community, offer: crane.offer, claims: crane.claims };
 }
 
-/** A condition is written at least every five minutes; an older one says nothing of now, but for that of an orderly stop. */
+/**
+ * A condition is written at least every five minutes; an older one says nothing of now, but for that of an orderly
+ * stop.
+ */
 const STALE_MS = 15 * 60_000;
 
 export interface NodeState {
@@ -94,7 +97,10 @@ export function stateOf({ condition, topology }: PublishedNode, nowMs: number): 
   return { kind: 'not-ready', because: condition.message || condition.reason };
 }
 
-/** The reason for which new containers are not pinned on a node, as far as the API server knows; undefined when they are, or that is not known. */
+/**
+ * The reason for which new containers are not pinned on a node, as far as the API server knows; undefined when they
+ * are, or that is not known.
+ */
 export function whyNotPinning(node: PublishedNode, nowMs: number): string | undefined {
   const { kind, because } = stateOf(node, nowMs);
   // With an alarm containers are still pinned, but for what its text says.

@@ -32,7 +32,10 @@ export const RIGHTS = {
   budgets: { verb: 'list', resource: 'poddisruptionbudgets.policy' },
 } as const satisfies Readonly<Record<string, Right>>;
 
-/** All nodes with what is published of them, by name. `forPods`: to judge pods, for which the kind that the extender reads counts. */
+/**
+ * All nodes with what is published of them, by name. `forPods`: to judge pods, for which the kind that the extender
+ * reads counts.
+ */
 export async function readNodes(client: Client, purpose?: 'forPods'): Promise<PublishedNode[]> {
   const [objects, topologies] = await Promise.all([
     readList(client, '/api/v1/nodes', RIGHTS.nodes),

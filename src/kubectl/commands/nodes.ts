@@ -140,7 +140,9 @@ function describeGap({ gap }: NodeSummary): string {
   return gap.to === undefined ? `since ${formatTime(gap.from)}: ${missed}` : `${missed}, over ${formatTime(gap.to)}`;
 }
 
-/** All that an operator should know of a node, in the last column: in a table of usual width there is room for no more. */
+/**
+ * All that an operator should know of a node, in the last column: in a table of usual width there is room for no more.
+ */
 function describeTrouble(node: PublishedNode, nowMs: number): string {
   const { summary } = node.topology ?? {};
   const gap = summary && describeGap(summary);

@@ -20,8 +20,8 @@ export function addTopCommand(program: Command, context: PluginContext): void {
 }
 
 /**
- * The part of the free CPUs that no request aligned to one NUMA node reaches, 0 to 1: 0 when the largest one gets all that is free, or all
- * that a NUMA node has. Undefined when nothing is free, or the node does not say.
+ * The part of the free CPUs that no request aligned to one NUMA node reaches, 0 to 1: 0 when the largest one gets all
+ * that is free, or all that a NUMA node has. Undefined when nothing is free, or the node does not say.
  */
 export function unalignedPartOf(node: PublishedNode): number | undefined {
   const cpus = countCpus(node);

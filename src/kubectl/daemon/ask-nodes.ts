@@ -13,8 +13,8 @@ export interface NodesAsked<T> {
 }
 
 /**
- * Asks the daemon of this node, or of every node on which cpusetd runs or did: a node with the condition and without a daemon has pinned
- * containers too, and nobody there reports them.
+ * Asks the daemon of this node, or of every node on which cpusetd runs or did: a node with the condition and without a
+ * daemon has pinned containers too, and nobody there reports them.
  */
 export async function askNodes<T>(
   { client, options }: { readonly client: KubeClient; readonly options: DaemonOptions & { readonly node?: string } },

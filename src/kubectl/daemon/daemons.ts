@@ -40,7 +40,8 @@ export class Daemons {
   }
 
   /**
-   * The answer of the daemon of a node as JSON. Throws CpusetdError that names what is missing: the pod, the option, or the right.
+   * The answer of the daemon of a node as JSON. Throws CpusetdError that names what is missing: the pod, the option, or
+   * the right.
    */
   async ask(node: string, path: string, query?: Readonly<Record<string, string>>): Promise<unknown> {
     const daemon = (await this.list()).get(node);
@@ -95,7 +96,10 @@ interface Way {
 const PROXY: Way = { right: { verb: 'get', resource: 'pods/proxy' }, get: getByPodProxy };
 const FORWARD: Way = { right: { verb: 'create', resource: 'pods/portforward' }, get: getByPortForward };
 
-/** The ways to an address, the better one first. A forwarded port reaches every address, also one that a config file sets. */
+/**
+ * The ways to an address, the better one first. A forwarded port reaches every address, also one that a config file
+ * sets.
+ */
 function chooseWays(httpAddress: string | undefined): readonly Way[] {
   if (httpAddress === undefined) return [FORWARD, PROXY];
   const { host } = parseAddress(httpAddress, undefined);

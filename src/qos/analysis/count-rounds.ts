@@ -15,8 +15,8 @@ export const NO_ROUNDS: Rounds = { above: 0, notAbove: 0, hasTriggered: false };
 export type RoundState = 'triggered' | 'restored' | 'restoring' | 'firing' | 'calm';
 
 /**
- * Counts one round. A rule triggers after `avoidanceThreshold` rounds above in a row, and restores after `restoreThreshold` rounds not
- * above in a row. Between the two, one round above is enough to be `triggered` again.
+ * Counts one round. A rule triggers after `avoidanceThreshold` rounds above in a row, and restores after
+ * `restoreThreshold` rounds not above in a row. Between the two, one round above is enough to be `triggered` again.
  */
 export function countRound(
   before: Rounds,

@@ -32,7 +32,10 @@ export interface Finding {
   readonly series: readonly Series[];
   readonly fired: readonly Series[];
   readonly actionName: string;
-  /** The action of that name; absent = there is none, so nothing is done. When it is gone and has to be undone: as it was last. */
+  /**
+   * The action of that name; absent = there is none, so nothing is done. When it is gone and has to be undone: as it
+   * was last.
+   */
   readonly action?: AvoidanceAction;
   /** It only reports. */
   readonly isPreview: boolean;

@@ -27,8 +27,8 @@ export interface SchedulingInput {
 }
 
 /**
- * Decides on scheduling: disabled while a rule that acts is triggered, and until all have restored and the longest cool-down of the
- * actions concerned is over since the last trigger.
+ * Decides on scheduling: disabled while a rule that acts is triggered, and until all have restored and the longest
+ * cool-down of the actions concerned is over since the last trigger.
  */
 export function decideScheduling(
   before: DisabledScheduling | undefined,

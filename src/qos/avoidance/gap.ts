@@ -45,8 +45,9 @@ export function smallestWatermark(metric: string, orders: readonly AvoidanceOrde
 }
 
 /**
- * The amount that is to be released, in milli-CPU or bytes, so that the metric falls to its smallest watermark. Infinity where it can't be
- * known: the metric is no amount of a resource, or its value is unknown. All selected pods are acted on then.
+ * The amount that is to be released, in milli-CPU or bytes, so that the metric falls to its smallest watermark.
+ * Infinity where it can't be known: the metric is no amount of a resource, or its value is unknown. All selected pods
+ * are acted on then.
  */
 export function gapAbove(metric: string, orders: readonly AvoidanceOrder[], situation: AvoidanceSituation): number {
   const used = usedNow(metric, situation);
@@ -55,7 +56,10 @@ export function gapAbove(metric: string, orders: readonly AvoidanceOrder[], situ
   return (1 + situation.options.excess) * (used - smallestWatermark(metric, orders)) * unit;
 }
 
-/** The amount that can be given back before the metric reaches its smallest watermark; Infinity as above. No excess is added. */
+/**
+ * The amount that can be given back before the metric reaches its smallest watermark; Infinity as above. No excess is
+ * added.
+ */
 export function gapBelow(metric: string, orders: readonly AvoidanceOrder[], situation: AvoidanceSituation): number {
   const used = usedNow(metric, situation);
   const unit = KNOWN.get(metric)?.unit(situation);

@@ -15,7 +15,10 @@ type Compare = (a: PodUse, b: PodUse) => number;
 
 const RANKS: Readonly<Record<QosClass, number>> = { BestEffort: 0, Burstable: 1, Guaranteed: 2 };
 
-/** The pods in the order in which they are acted on: for CPU, for memory, or without either. Ties are broken by namespace and name. */
+/**
+ * The pods in the order in which they are acted on: for CPU, for memory, or without either. Ties are broken by
+ * namespace and name.
+ */
 export function orderPods(uses: readonly PodUse[], resource: Resource | undefined): PodUse[] {
   const compares = resource ? [...ofResource(FIGURES[resource]), ...LAST] : [byPriority, byClass, ...LAST];
   return [...uses].sort((a, b) => {

@@ -9,8 +9,8 @@ import { indexPods, type NodePods } from './select-pods';
 import type { AvoidanceOrder, AvoidanceSituation, Throttle, Yielded } from './situation';
 
 /**
- * Plans what is done in one round: evictions, then throttles for what is still to be released, then steps up. Pure, and the same for any
- * order of its input.
+ * Plans what is done in one round: evictions, then throttles for what is still to be released, then steps up. Pure, and
+ * the same for any order of its input.
  */
 export function planAvoidance(given: AvoidanceSituation): AvoidancePlan {
   const node = indexPods(given);

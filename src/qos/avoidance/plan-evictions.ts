@@ -7,8 +7,8 @@ import { selectPods, whyNotEvicted, type NodePods } from './select-pods';
 import type { AvoidanceOrder, AvoidanceSituation } from './situation';
 
 /**
- * Adds the evictions that close the gaps of the triggered rules, as far as the budgets reach. What pods use that are being deleted counts as
- * released: otherwise each round until they have ended would evict others.
+ * Adds the evictions that close the gaps of the triggered rules, as far as the budgets reach. What pods use that are
+ * being deleted counts as released: otherwise each round until they have ended would evict others.
  */
 export function planEvictions(
   round: Round,

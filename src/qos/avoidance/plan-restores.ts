@@ -47,7 +47,9 @@ interface Raise {
   readonly because: string;
 }
 
-/** Plans the steps up: at once where no rule holds a throttle any more, else one step where all of its rules are calm. */
+/**
+ * Plans the steps up: at once where no rule holds a throttle any more, else one step where all of its rules are calm.
+ */
 export function planRestores(restoring: Restoring): Restores {
   const { situation, node, restored } = restoring;
   const candidates = listCandidates(restoring);

@@ -16,7 +16,10 @@ export interface Throttling {
   readonly live: ReadonlyMap<string, Throttle>;
 }
 
-/** A container that may get a step, with the orders that select its pod: all of them, and those on the metric in question. */
+/**
+ * A container that may get a step, with the orders that select its pod: all of them, and those on the metric in
+ * question.
+ */
 interface Target {
   readonly pod: QosPod;
   readonly container: ContainerState;
@@ -41,7 +44,10 @@ export function throttlingOrders(triggered: readonly AvoidanceOrder[]): readonly
   return triggered.filter(({ action, metric }) => action.throttle && isThrottleMetric(metric));
 }
 
-/** Adds the steps down that close the gaps of the triggered rules. @returns the throttles that are new or changed, by container */
+/**
+ * Adds the steps down that close the gaps of the triggered rules. @returns the throttles that are new or changed, by
+ * container
+ */
 export function planThrottles(throttling: Throttling): ReadonlyMap<string, Throttle> {
   const { round, triggered } = throttling;
   for (const { rule, metric, action } of triggered) {

@@ -51,8 +51,8 @@ export interface AvoidanceSteps {
 }
 
 /**
- * The steps of one round. `throttled` is to be saved before they are carried out: the next round finds what was not written, and plans it
- * again.
+ * The steps of one round. `throttled` is to be saved before they are carried out: the next round finds what was not
+ * written, and plans it again.
  */
 export interface AvoidancePlan extends AvoidanceSteps {
   /** The steps that rules with the strategy Preview would have taken. */

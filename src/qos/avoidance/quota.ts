@@ -35,9 +35,10 @@ export type Lowered =
   { readonly toUs: number; readonly floor?: string; readonly fromUseUs?: number } | { readonly because: string };
 
 /**
- * One step down: by `step` per cent of the quota; of the use where there is no quota, or where such a step would leave the quota above the use and
- * so release nothing. Not below the request; not below `min` per cent of the limit, or without a limit of the use at the first step. Returns a
- * reason where that changes less than 1 %, or would release nothing.
+ * One step down: by `step` per cent of the quota; of the use where there is no quota, or where such a step would leave
+ * the quota above the use and so release nothing. Not below the request; not below `min` per cent of the limit, or
+ * without a limit of the use at the first step. Returns a reason where that changes less than 1 %, or would release
+ * nothing.
  */
 export function lowerQuota(view: QuotaView, ratios: Ratios): Lowered {
   const { quotaUs, periodUs, milliCpu } = view;
@@ -61,7 +62,10 @@ export function lowerQuota(view: QuotaView, ratios: Ratios): Lowered {
   return { toUs, ...(floor.us >= stepped && { floor: floor.text }), ...(isSlack && { fromUseUs: fromUs }) };
 }
 
-/** One step up; the original at the end, `UNLIMITED` where that was none. A step is at least 1 %, so that every throttle ends. */
+/**
+ * One step up; the original at the end, `UNLIMITED` where that was none. A step is at least 1 %, so that every throttle
+ * ends.
+ */
 export function raiseQuota(view: QuotaView, step: number, originalUs: number): number {
   const { quotaUs, periodUs, spec } = view;
   const raised = Math.round((quotaUs * (100 + Math.max(1, percent(step)))) / 100);

@@ -40,7 +40,10 @@ export function indexPods(situation: AvoidanceSituation): NodePods {
   };
 }
 
-/** The orders that select each pod, by its uid; pods that none selects are left out. Orders are sorted by watermark and name of the rule. */
+/**
+ * The orders that select each pod, by its uid; pods that none selects are left out. Orders are sorted by watermark and
+ * name of the rule.
+ */
 export function selectPods(
   orders: readonly AvoidanceOrder[],
   { pods, allows }: NodePods,

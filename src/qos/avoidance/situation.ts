@@ -23,8 +23,8 @@ export interface ContainerState {
   readonly podUid: string;
   readonly name: string;
   /**
-   * It has exclusive or immovable CPUs, or a promise of a NUMA policy, or cpusetd manages its quota, or leaves it alone. No action is taken
-   * against it or its pod.
+   * It has exclusive or immovable CPUs, or a promise of a NUMA policy, or cpusetd manages its quota, or leaves it
+   * alone. No action is taken against it or its pod.
    */
   readonly isPinned: boolean;
   /** Latest use; absent = unknown. */
@@ -94,8 +94,8 @@ export interface AvoidanceSituation {
   /** Every rule that is calm, in each round as long as it is: one round raises a quota by one step only. */
   readonly restored: readonly AvoidanceOrder[];
   /**
-   * Names of all rules that apply to this node and act (strategy None), whatever their state. A throttle of no rule here is undone, so plans
-   * begin when the rules have been read.
+   * Names of all rules that apply to this node and act (strategy None), whatever their state. A throttle of no rule
+   * here is undone, so plans begin when the rules have been read.
    */
   readonly actingRules: readonly string[];
   /** All pods of this node. */
@@ -114,7 +114,10 @@ export interface AvoidanceSituation {
   readonly metrics: Metrics;
   /** Throttles of this daemon. */
   readonly throttles: readonly Throttle[];
-  /** Containers whose quota someone else changed while it was lowered: it is theirs until the rules that lowered it are calm. */
+  /**
+   * Containers whose quota someone else changed while it was lowered: it is theirs until the rules that lowered it are
+   * calm.
+   */
   readonly yielded: readonly Yielded[];
   readonly options: AvoidanceOptions;
   readonly nowMs: number;

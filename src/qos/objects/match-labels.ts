@@ -3,8 +3,8 @@ import type { LabelExpression, LabelSelector } from './objects';
 export type Labels = Readonly<Record<string, string>>;
 
 /**
- * True when the labels satisfy all terms of a selector, by the rules of metav1.LabelSelector. `NotIn` and `DoesNotExist` hold for a key
- * that is missing; `matchLabels` and `In` do not, even for an empty value.
+ * True when the labels satisfy all terms of a selector, by the rules of metav1.LabelSelector. `NotIn` and
+ * `DoesNotExist` hold for a key that is missing; `matchLabels` and `In` do not, even for an empty value.
  */
 export function matchLabels({ matchLabels, matchExpressions }: LabelSelector, labels: Labels): boolean {
   return (

@@ -6,8 +6,9 @@ import { parsePriorityRange } from './priority-range';
 export type SelectablePod = Pick<QosPod, 'namespace' | 'labels' | 'qos' | 'priority'>;
 
 /**
- * True when a PodQOS selects a pod: all its selectors have to hold. One without any term selects nothing, because actions
- * are taken against what it selects. Labels that are not known match: who writes a pod must not get out of a rule by more labels.
+ * True when a PodQOS selects a pod: all its selectors have to hold. One without any term selects nothing, because
+ * actions are taken against what it selects. Labels that are not known match: who writes a pod must not get out of a
+ * rule by more labels.
  */
 export function matchPod({ labelSelector, scopes }: PodQos, pod: SelectablePod): boolean {
   if (scopes.length === 0 && !hasTerms(labelSelector)) return false;

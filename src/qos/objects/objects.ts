@@ -1,6 +1,7 @@
 import type { QosClass } from '../../core/model/pod-kinds';
 
-// Crane's objects of the group ensurance.crane.io/v1alpha1, reduced to what decides. Fields that no code of Crane reads are left out.
+// Crane's objects of the group ensurance.crane.io/v1alpha1, reduced to what decides. Fields that no code of Crane reads
+// are left out.
 
 /** A label selector of Kubernetes (metav1.LabelSelector). Without terms it matches everything. */
 export interface LabelSelector {
@@ -82,7 +83,9 @@ export interface QosPod {
   readonly isStatic: boolean;
   readonly phase: string;
   readonly isBeingDeleted: boolean;
-  /** The time at which its deletion was asked for, ms since 1970, and the seconds that it has to end. Absent = unknown. */
+  /**
+   * The time at which its deletion was asked for, ms since 1970, and the seconds that it has to end. Absent = unknown.
+   */
   readonly deletion?: { readonly askedAtMs: number; readonly graceSeconds: number };
   /** The kubelet has not taken it yet. Who may create a pod can name a node in it, past the scheduler. */
   readonly awaitsKubelet?: true;
@@ -94,8 +97,8 @@ export interface QosPod {
   /** All of them: init containers, sidecars, app and ephemeral containers. */
   readonly containers: readonly QosContainer[];
   /**
-   * The amount that scheduler and kubelet count for the pod, init containers included, of `gocrane.io/cpu` in thousandths of a CPU and of
-   * `gocrane.io/memory`. Absent = none.
+   * The amount that scheduler and kubelet count for the pod, init containers included, of `gocrane.io/cpu` in
+   * thousandths of a CPU and of `gocrane.io/memory`. Absent = none.
    */
   readonly heldMilliCpu?: number;
   readonly heldMemoryBytes?: number;

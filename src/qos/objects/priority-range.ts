@@ -5,8 +5,8 @@ export interface PriorityRange {
 }
 
 /**
- * Reads `1000` or `1000-3000`; undefined for another text, or when the first is greater. Priorities can be negative: `-10`, `-10--5`,
- * `-10-5`.
+ * Reads `1000` or `1000-3000`; undefined for another text, or when the first is greater. Priorities can be negative:
+ * `-10`, `-10--5`, `-10-5`.
  */
 export function parsePriorityRange(text: string): PriorityRange | undefined {
   const match = /^(-?\d{1,10})(?:-(-?\d{1,10}))?$/.exec(text);

@@ -36,8 +36,9 @@ const TOKEN =
   /\s+|"(?:[^"\\\n]|\\.)*"|`[^`]*`|-?\d+(?:\.\d+)?|\$?(?:\.[A-Za-z_]\w*)+|\$(?!\w)|\.(?!\w)|[A-Za-z_]\w*|\(|\)(?:\.[A-Za-z_]\w*)*/gy;
 
 /**
- * Parses the part of Go's text/template that templates of objects use: fields, `index`, comparisons, `if`, `with` and `range`, with trimmed space and
- * comments. Variables, pipes, definitions and other functions are refused. Throws TemplateError.
+ * Parses the part of Go's text/template that templates of objects use: fields, `index`, comparisons, `if`, `with` and
+ * `range`, with trimmed space and comments. Variables, pipes, definitions and other functions are refused. Throws
+ * TemplateError.
  */
 export function parseTemplate(text: string): readonly TemplatePart[] {
   const open: Block[] = [{ keyword: '', parts: [], otherwise: undefined }];

@@ -10,7 +10,10 @@ export function predictionNameOf(nodeName: string): string {
   return `noderesource-${nodeName}`;
 }
 
-/** The spec of a TimeSeriesPrediction for a Node from what its template says; the target is always the Node. Throws Error that says what is wrong. */
+/**
+ * The spec of a TimeSeriesPrediction for a Node from what its template says; the target is always the Node. Throws
+ * Error that says what is wrong.
+ */
 export function toPredictionSpec(value: unknown, nodeName: string): JsonObject {
   if (!isJsonObject(value)) throw new Error('it is no object with predictionMetrics');
   const { predictionMetrics } = value;

@@ -5,8 +5,9 @@ const MAX_TEXT = 65_536;
 const MAX_STEPS = 10_000;
 
 /**
- * Renders a template of Go with the JSON of an object, as Crane's agent does. A value that the object does not have is refused, where Go
- * prints nothing. So is one that would change the structure of the YAML around it. Throws TemplateError.
+ * Renders a template of Go with the JSON of an object, as Crane's agent does. A value that the object does not have is
+ * refused, where Go prints nothing. So is one that would change the structure of the YAML around it. Throws
+ * TemplateError.
  */
 export function renderTemplate(template: string, object: unknown): string {
   if (template.length > MAX_TEMPLATE) throw new TemplateError(START, `has more than ${MAX_TEMPLATE} characters`);

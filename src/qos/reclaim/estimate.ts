@@ -35,9 +35,10 @@ export const MAX_SAMPLES = 2_000;
 /**
  * The samples with one more, oldest first. A value that is no number from 0 is left out.
  *
- * The window is cut into slots of 1/1,999 of its length, and a slot keeps its largest value at its latest time: so the number of samples
- * is bounded, each part of the window weighs the same, and no peak is lost. With a sample every 10 s nothing is thinned up to a window of
- * five and a half hours. When the clock was set back, later samples count as measured now.
+ * The window is cut into slots of 1/1,999 of its length, and a slot keeps its largest value at its latest time: so the
+ * number of samples is bounded, each part of the window weighs the same, and no peak is lost. With a sample every 10 s
+ * nothing is thinned up to a window of five and a half hours. When the clock was set back, later samples count as
+ * measured now.
  */
 export function addSample(samples: readonly UseSample[], sample: UseSample, windowMs: number): readonly UseSample[] {
   if (!(Number.isFinite(sample.value) && sample.value >= 0)) return samples;

@@ -59,7 +59,10 @@ export interface Reasons {
   readonly lasting: string;
 }
 
-/** Decides what can be lent to pods with `gocrane.io/cpu` and `gocrane.io/memory`. Whole numbers, rounded down; never below 0. */
+/**
+ * Decides what can be lent to pods with `gocrane.io/cpu` and `gocrane.io/memory`. Whole numbers, rounded down; never
+ * below 0.
+ */
 export function lendable({ cpu, memory }: LendableInput): Lendable {
   return { ...(cpu && { cpu: lendableCpu(cpu) }), ...(memory && { memory: lendableMemory(memory) }) };
 }

@@ -1,7 +1,9 @@
 import { sum } from '../../core/sum';
 import type { Metrics } from '../usage/metrics';
 
-/** The use of the node that pods with `gocrane.io/cpu` and `gocrane.io/memory` did not make, as measured at one time. */
+/**
+ * The use of the node that pods with `gocrane.io/cpu` and `gocrane.io/memory` did not make, as measured at one time.
+ */
 export interface LocalUse {
   readonly cpu?: LocalCpuUse;
   readonly memory?: { readonly atMs: number; readonly bytes: number };
@@ -17,7 +19,10 @@ export interface LocalCpuUse {
   readonly exclusiveIdleMilli?: number;
 }
 
-/** `exclusiveCpus`: the number of exclusive CPUs at the time of the measurement. Figures older than `maxAgeMs` beside the node's do not count. */
+/**
+ * `exclusiveCpus`: the number of exclusive CPUs at the time of the measurement. Figures older than `maxAgeMs` beside
+ * the node's do not count.
+ */
 export function measureLocalUse(
   metrics: Metrics,
   { exclusiveCpus, maxAgeMs }: { readonly exclusiveCpus: number; readonly maxAgeMs: number },

@@ -4,8 +4,9 @@ import { showBytes, showCpus, type Lendable, type Reasons } from './lendable';
 import { shouldPublish, toPublished, type PublishedResources } from './should-publish';
 
 /**
- * Sums what pods that have not ended hold of `gocrane.io/cpu`, rounded up to whole CPUs, and of `gocrane.io/memory`. Those that the kubelet has
- * not taken yet hold no more than is lent beside the others: it refuses a pod that requests more, and nobody is lent more by asking for it.
+ * Sums what pods that have not ended hold of `gocrane.io/cpu`, rounded up to whole CPUs, and of `gocrane.io/memory`.
+ * Those that the kubelet has not taken yet hold no more than is lent beside the others: it refuses a pod that requests
+ * more, and nobody is lent more by asking for it.
  */
 export function heldBy(pods: readonly QosPod[], lent: PublishedResources): Required<PublishedResources> {
   const holders = pods.filter(({ phase }) => phase !== 'Succeeded' && phase !== 'Failed');
@@ -43,9 +44,10 @@ export interface PublishPlan {
 }
 
 /**
- * The amounts that are right on the Node: what can be lent, but never less than pods hold. A kubelet that starts ends pods that hold more
- * than its Node has; with all of it held, the scheduler sends no new pod. As long as the pods are not known nothing is lowered, and what is
- * not on the Node is not put there: a kubelet ends no pod because of a resource that its Node does not have.
+ * The amounts that are right on the Node: what can be lent, but never less than pods hold. A kubelet that starts ends
+ * pods that hold more than its Node has; with all of it held, the scheduler sends no new pod. As long as the pods are
+ * not known nothing is lowered, and what is not on the Node is not put there: a kubelet ends no pod because of a
+ * resource that its Node does not have.
  */
 export function planPublish({ lendable, published, held, mayGrow }: PublishInput): PublishPlan {
   const next = toPublished(lendable);

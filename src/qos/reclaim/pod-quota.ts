@@ -28,8 +28,9 @@ export interface QuotaChange {
 }
 
 /**
- * The quotas of containers with a limit of `gocrane.io/cpu`, which the kubelet does not know: it starts them without a quota. A container
- * with another quota than none is left alone, so is one with a CPU limit, which the kubelet takes care of.
+ * The quotas of containers with a limit of `gocrane.io/cpu`, which the kubelet does not know: it starts them without a
+ * quota. A container with another quota than none is left alone, so is one with a CPU limit, which the kubelet takes
+ * care of.
  */
 export function planPodQuotas(input: PodQuotaInput): readonly QuotaChange[] {
   const { metrics, nowMs, maxAgeMs } = input;

@@ -26,7 +26,10 @@ export function toPublished({ cpu, memory }: Lendable): PublishedResources {
   };
 }
 
-/** Decides whether an amount is written. Less is always written; more only from 0, or when it is more by more than a tenth. */
+/**
+ * Decides whether an amount is written. Less is always written; more only from 0, or when it is more by more than a
+ * tenth.
+ */
 export function shouldPublish(published: number | undefined, next: number): PublishDecision {
   if (published === undefined) return { kind: 'new', because: 'it is not on the Node' };
   if (next < published) return { kind: 'shrink', because: `${published} is more than can be lent now` };

@@ -38,8 +38,8 @@ type Labels = Readonly<Record<string, string>>;
 const NS_PER_SECOND = 1e9;
 
 /**
- * The metrics that two readings give. Without an earlier one there are only those that need none. What could not be read, or whose counter has
- * fallen, has no series.
+ * The metrics that two readings give. Without an earlier one there are only those that need none. What could not be
+ * read, or whose counter has fallen, has no series.
  */
 export function deriveMetrics(before: UsageSample | undefined, after: UsageSample, what: Measured): DerivedUsage {
   const sheet = new MetricSheet(after.atMs);

@@ -11,9 +11,9 @@ export interface ExclusiveUse {
 }
 
 /**
- * Tells the work of the owners from that of others. The kernel counts the busy time of each CPU, and the CPU time of each cgroup; the difference
- * is the others'. Undefined when the time of one owner or one CPU is not in both readings: nothing is guessed. The two counters have
- * different grains (10 ms and 1 ns), so a difference below zero is none.
+ * Tells the work of the owners from that of others. The kernel counts the busy time of each CPU, and the CPU time of
+ * each cgroup; the difference is the others'. Undefined when the time of one owner or one CPU is not in both readings:
+ * nothing is guessed. The two counters have different grains (10 ms and 1 ns), so a difference below zero is none.
  */
 export function deriveExclusiveUse(
   before: Pick<UsageSample, 'cpus' | 'containers'>,

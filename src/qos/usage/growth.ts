@@ -1,7 +1,10 @@
 import type { CpuSet } from '../../core/cpuset';
 import type { CpuTicks, UsageSample } from './sample';
 
-/** The growth of a counter. Undefined where one of the readings is missing, or the counter has fallen: it was reset, or has wrapped. */
+/**
+ * The growth of a counter. Undefined where one of the readings is missing, or the counter has fallen: it was reset, or
+ * has wrapped.
+ */
 export function growthOf(before: number | undefined, after: number | undefined): number | undefined {
   return before === undefined || after === undefined || after < before ? undefined : after - before;
 }
@@ -48,7 +51,10 @@ function idlePart(then: CpuTicks, now: CpuTicks): number {
   return all > 0 ? clamp(idle / all, 0, 1) : 0;
 }
 
-/** The part of the time that the CPUs in both readings were busy, in per cent, as Crane counts it; undefined when there are none. */
+/**
+ * The part of the time that the CPUs in both readings were busy, in per cent, as Crane counts it; undefined when there
+ * are none.
+ */
 export function busyPercentOf(before: Pick<UsageSample, 'cpus'>, after: Pick<UsageSample, 'cpus'>): number | undefined {
   let [busy, all, count] = [0, 0, 0];
   for (const [id, now] of after.cpus) {

@@ -1,4 +1,6 @@
-/** Counters of the node and of its containers, as read at one time. Absent = could not be read, or does not exist here. */
+/**
+ * Counters of the node and of its containers, as read at one time. Absent = could not be read, or does not exist here.
+ */
 export interface UsageSample {
   /** Time of the reading: ms since 1970, for the time stamps of metrics. */
   readonly atMs: number;

@@ -14,9 +14,15 @@ export interface PromisedSetUsage {
   readonly usedPart: number;
   /** Idle time of its CPUs, whoever else could have run there; absent when none of them could be read. */
   readonly idleMilliCpu?: number;
-  /** The part of the time in which its CFS quota kept it off its CPUs, as a mean over these CPUs, 0 to 1; absent without a quota. */
+  /**
+   * The part of the time in which its CFS quota kept it off its CPUs, as a mean over these CPUs, 0 to 1; absent without
+   * a quota.
+   */
   readonly throttledPart?: number;
-  /** Time in each second in which its threads were ready and had no CPU, in ms, summed over the threads; absent when it is not known. */
+  /**
+   * Time in each second in which its threads were ready and had no CPU, in ms, summed over the threads; absent when it
+   * is not known.
+   */
   readonly waitMsPerSecond?: number;
 }
 

@@ -100,7 +100,8 @@ export class Annotator {
       longestRangeMs: longestRangeMs(policy),
       onChange: (node) => this.hotValues.touch(node),
     });
-    // Metrics of the same period are asked for together, so that they share patches; those of different periods are not.
+    // Metrics of the same period are asked for together, so that they share patches; those of different periods are
+    // not.
     const firstPeriods = new Map(policy.syncPolicy.map(({ periodMs }) => [periodMs, 1 - 0.1 * Math.random()]));
     this.syncs = policy.syncPolicy.map(
       (sync) =>

@@ -8,8 +8,8 @@ export const BINDING_EVENTS = 'type=Normal,reason=Scheduled';
 const MESSAGE = /^Successfully assigned ([^\s/]+)\/(\S+) to (\S+)$/;
 
 /**
- * Reads the binding from an Event of a scheduler; undefined for any other Event. The time is `eventTime` for Events of the new API, which
- * have no count, else `lastTimestamp`, in whole seconds as crane-scheduler counts.
+ * Reads the binding from an Event of a scheduler; undefined for any other Event. The time is `eventTime` for Events of
+ * the new API, which have no count, else `lastTimestamp`, in whole seconds as crane-scheduler counts.
  */
 export function bindingOfEvent(object: unknown): Binding | undefined {
   const event = asObject(object);

@@ -29,8 +29,8 @@ interface Written {
 }
 
 /**
- * Computes the hot values of all nodes in each period, and of nodes that get pods soon after that. Depends on nothing but the bindings: a
- * Prometheus that is away does not matter.
+ * Computes the hot values of all nodes in each period, and of nodes that get pods soon after that. Depends on nothing
+ * but the bindings: a Prometheus that is away does not matter.
  */
 export class HotValues {
   private readonly written = new Map<string, Written>();

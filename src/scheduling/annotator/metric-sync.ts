@@ -14,7 +14,9 @@ export interface MetricSyncParts {
   readonly nodes: { get(name: string): NodeAddress | undefined; names(): Iterable<string> };
   /** A node has a new figure; `isUrgent`: it had none. */
   readonly onFigure: (node: string, ratio: number, stampMs: number, isUrgent: boolean) => void;
-  /** Time of the second query, as a fraction of the period: less than 1, so that not all metrics are asked for at once. */
+  /**
+   * Time of the second query, as a fraction of the period: less than 1, so that not all metrics are asked for at once.
+   */
   readonly firstPeriod: number;
   readonly metrics: Pick<AnnotatorMetrics, 'noteQuery' | 'setMissing'>;
   /** Wall clock. */
@@ -36,8 +38,8 @@ const MOST_NAMED = 3;
 const LONGEST_TIMER_MS = 86_400_000;
 
 /**
- * Asks for one metric: one query for all nodes, in each period. A node without a figure is asked for again after a growing pause, with a
- * query that all such nodes share; other nodes get no new figure by it.
+ * Asks for one metric: one query for all nodes, in each period. A node without a figure is asked for again after a
+ * growing pause, with a query that all such nodes share; other nodes get no new figure by it.
  */
 export class MetricSync {
   private readonly timer: EarliestTimer;
@@ -178,7 +180,10 @@ export class MetricSync {
   }
 }
 
-/** The figures of a metric in per cent, as ratios. Annotation names allow more characters than names of metrics in an expression do. */
+/**
+ * The figures of a metric in per cent, as ratios. Annotation names allow more characters than names of metrics in an
+ * expression do.
+ */
 export function expressionOf(metric: string, selector = ''): string {
   const isName = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(metric);
   const matchers = [isName ? '' : `__name__=${JSON.stringify(metric)}`, selector].filter((each) => each !== '');

@@ -31,7 +31,8 @@ export class AnnotatorMetrics {
   constructor(metricNames: readonly string[], readState: () => AnnotatorState) {
     const startedMs = performance.now();
     for (const metric of metricNames) {
-      // A figure that never came is as old as the process: there is no series otherwise, and an alert on its age stays silent.
+      // A figure that never came is as old as the process: there is no series otherwise, and an alert on its age stays
+      // silent.
       this.answeredMs.set(metric, startedMs);
       this.queries.inc({ metric, result: 'ok' }, 0);
       this.queries.inc({ metric, result: 'error' }, 0);

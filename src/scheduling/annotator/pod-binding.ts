@@ -2,9 +2,10 @@ import { asString, readPod } from '../../kube';
 import type { Binding } from '../load/bindings';
 
 /**
- * Reads the binding from a pod; undefined for one that is not bound. The time is that of the condition PodScheduled, in whole seconds as crane-scheduler
- * counts: the API server writes it with the node, and the kubelet of a pod that was created with its node. Such a pod of a node that
- * does not exist never has it, so that nobody fills the list with those.
+ * Reads the binding from a pod; undefined for one that is not bound. The time is that of the condition PodScheduled, in
+ * whole seconds as crane-scheduler counts: the API server writes it with the node, and the kubelet of a pod that was
+ * created with its node. Such a pod of a node that does not exist never has it, so that nobody fills the list with
+ * those.
  */
 export function bindingOfPod(object: unknown): Binding | undefined {
   const pod = readPod(object);

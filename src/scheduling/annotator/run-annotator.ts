@@ -45,8 +45,8 @@ export interface AnnotatorOptions {
 const USER_AGENT = 'crane-scheduler-controller';
 
 /**
- * Runs the annotator until the signal aborts, or another process leads. Its health is served all the time, leader or not. Throws the
- * system's error when the port for that is taken.
+ * Runs the annotator until the signal aborts, or another process leads. Its health is served all the time, leader or
+ * not. Throws the system's error when the port for that is taken.
  */
 export async function runAnnotator(options: AnnotatorOptions): Promise<'ended' | 'lost'> {
   const { policy, healthPort, lease, isDryRun, log, signal, bindingHeapSize } = options;
@@ -78,7 +78,10 @@ export async function runAnnotator(options: AnnotatorOptions): Promise<'ended' |
   }
 }
 
-/** Serves `/healthz`, which answers for as long as the process lives, and `/metrics`, on all addresses as crane-scheduler-controller does. */
+/**
+ * Serves `/healthz`, which answers for as long as the process lives, and `/metrics`, on all addresses as
+ * crane-scheduler-controller does.
+ */
 function serveHealth(port: number, metrics: AnnotatorMetrics, log: Logger): Promise<HttpServer> {
   return startHttpServer({
     address: { host: '', port },

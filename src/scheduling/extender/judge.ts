@@ -35,8 +35,8 @@ interface PodKind {
 type Strategy = WholeCpus['strategy'] | undefined;
 
 /**
- * Decides on one pod and one node, by the plugins that are on. The verdict on each node's zones is kept until the node changes or another
- * kind of pod comes: many pods are alike.
+ * Decides on one pod and one node, by the plugins that are on. The verdict on each node's zones is kept until the node
+ * changes or another kind of pod comes: many pods are alike.
  */
 export class Judge {
   private last: { readonly pod: PodToPlace; readonly strategy: Strategy; readonly kind: PodKind } | undefined;

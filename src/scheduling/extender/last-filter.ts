@@ -6,8 +6,8 @@ import type { Scores } from './verdict';
 const VALID_MS = 1_000;
 
 /**
- * The nodes that the last filter has let pass, with their scores at that time: the scheduler asks for these next. So a pod is filtered and
- * scored by the same facts, and thousands of nodes are looked at once.
+ * The nodes that the last filter has let pass, with their scores at that time: the scheduler asks for these next. So a
+ * pod is filtered and scored by the same facts, and thousands of nodes are looked at once.
  */
 export class LastFilter {
   private uid = '';
@@ -28,7 +28,10 @@ export class LastFilter {
     this.scored.push(node.number, scores);
   }
 
-  /** Undefined when the last filter was that of another pod, left other nodes, or is too long ago. Valid until the next filter. */
+  /**
+   * Undefined when the last filter was that of another pod, left other nodes, or is too long ago. Valid until the next
+   * filter.
+   */
   find(uid: string, names: readonly string[], nowMs: number): ScoredNodes | undefined {
     if (this.uid !== uid || nowMs < this.atMs || nowMs >= this.atMs + VALID_MS) return undefined;
     const isSame = names.length === this.names.length && names.every((name, i) => name === this.names[i]);

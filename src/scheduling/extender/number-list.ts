@@ -1,8 +1,8 @@
 type Numbers = Uint16Array | Uint32Array | Float32Array;
 
 /**
- * A list of numbers that keeps its memory when it is cleared. Each pod needs several lists of thousands of numbers; made anew they would be
- * collected in pauses that a scheduler waits for.
+ * A list of numbers that keeps its memory when it is cleared. Each pod needs several lists of thousands of numbers;
+ * made anew they would be collected in pauses that a scheduler waits for.
  */
 export class NumberList {
   private count = 0;

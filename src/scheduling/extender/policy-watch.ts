@@ -15,8 +15,9 @@ export interface PolicyWatchParts {
 }
 
 /**
- * The policy in force: that of the file, read again when the file has other content. A file with problems changes nothing. The content is
- * compared, since a mounted ConfigMap changes by a link to another folder, and the file may have changed before the first look.
+ * The policy in force: that of the file, read again when the file has other content. A file with problems changes
+ * nothing. The content is compared, since a mounted ConfigMap changes by a link to another folder, and the file may
+ * have changed before the first look.
  */
 export class PolicyWatch {
   private policy: SchedulerPolicy;

@@ -43,8 +43,8 @@ const MAX_CONNECTIONS = 512;
 const REQUEST_MS = 30_000;
 
 /**
- * Runs the extender until the signal aborts. Throws the system's error when the address is taken, and Error with a sentence for the operator
- * for TLS files that can't be used.
+ * Runs the extender until the signal aborts. Throws the system's error when the address is taken, and Error with a
+ * sentence for the operator for TLS files that can't be used.
  */
 export async function runExtender(options: ExtenderOptions): Promise<void> {
   const { kubeconfig, zone, plugins, resources, isDryRun, log, signal, listen, tls } = options;

@@ -57,7 +57,9 @@ export interface SchedulerVerbsParts {
 const NEEDS_OBJECTS =
   'without an API server the extender reads loads from the Nodes of the request; set nodeCacheCapable: false in the scheduler';
 
-/** Answers kube-scheduler: each verb takes the body of a request and gives the object of its answer. Throws BadRequest. */
+/**
+ * Answers kube-scheduler: each verb takes the body of a request and gives the object of its answer. Throws BadRequest.
+ */
 export class SchedulerVerbs {
   private readonly nowMs: () => number;
   private readonly lastFilter = new LastFilter();

@@ -19,8 +19,8 @@ export interface Scores {
 }
 
 /**
- * The last verdict on the zones of a node. It is changed in place: thousands are made for each pod, and what outlives a request costs much
- * more time than what does not.
+ * The last verdict on the zones of a node. It is changed in place: thousands are made for each pod, and what outlives a
+ * request costs much more time than what does not.
  */
 export interface ZonesVerdict {
   /** The number of the kind of pod that it is about; 0 = there is none yet. */

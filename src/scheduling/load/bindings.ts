@@ -7,10 +7,11 @@ export interface Binding {
 }
 
 /**
- * The newest bindings of the cluster, each counted once, however often and in whatever order it is reported. At most `maxCount` are kept;
- * the oldest makes room.
+ * The newest bindings of the cluster, each counted once, however often and in whatever order it is reported. At most
+ * `maxCount` are kept; the oldest makes room.
  *
- * Upstream keeps them in one heap that each count walks through, and counts a binding again for each update of its Event.
+ * Upstream keeps them in one heap that each count walks through, and counts a binding again for each update of its
+ * Event.
  */
 export class Bindings {
   /** Binding times by node, ascending. */
@@ -54,7 +55,9 @@ export class Bindings {
     for (const uid of this.byUid.keys()) if (!uids.has(uid)) this.remove(uid);
   }
 
-  /** The number of bindings of a node that are younger than `rangeMs`, which counts in whole seconds as upstream's does. */
+  /**
+   * The number of bindings of a node that are younger than `rangeMs`, which counts in whole seconds as upstream's does.
+   */
   count(node: string, rangeMs: number, nowMs: number): number {
     const ofNode = this.byNode.get(node) ?? [];
     const sinceSeconds = Math.floor(nowMs / 1_000) - Math.floor(rangeMs / 1_000);

@@ -27,7 +27,10 @@ export function formatHotValue({ value, stampMs }: Figure, zone: TimeZone): stri
   return `${Math.trunc(value)},${zone.format(stampMs)}`;
 }
 
-/** Reads either; undefined for a text that crane-scheduler would not use. Whether it is still valid depends on the time: see `isFresh`. */
+/**
+ * Reads either; undefined for a text that crane-scheduler would not use. Whether it is still valid depends on the time:
+ * see `isFresh`.
+ */
 export function readFigure(text: string | undefined, zone: TimeZone): Figure | undefined {
   if (text === undefined || text.length > MAX_LENGTH) return undefined;
   const parts = text.split(',');
@@ -44,8 +47,8 @@ export function isFresh({ stampMs }: Figure, validForMs: number, nowMs: number):
 }
 
 /**
- * Five decimals as Go's `FormatFloat(ratio, 'f', 5, 64)` writes them: a value exactly between two texts goes to the even digit, where
- * `toFixed` goes up.
+ * Five decimals as Go's `FormatFloat(ratio, 'f', 5, 64)` writes them: a value exactly between two texts goes to the
+ * even digit, where `toFixed` goes up.
  */
 export function formatRatio(ratio: number): string {
   const sixtyFourths = ratio * 64;

@@ -9,8 +9,9 @@ export interface Overload {
 }
 
 /**
- * The first predicate of the policy that the node does not meet, as the filter of crane-scheduler's plugin `Dynamic`: a figure has to be
- * greater than its limit. A figure that is missing or too old never keeps a pod away, nor does a limit of 0.
+ * The first predicate of the policy that the node does not meet, as the filter of crane-scheduler's plugin `Dynamic`: a
+ * figure has to be greater than its limit. A figure that is missing or too old never keeps a pod away, nor does a limit
+ * of 0.
  */
 export function findOverload(policy: SchedulerPolicy, load: NodeLoad, nowMs: number): Overload | undefined {
   for (const { name, maxLimit } of policy.predicate) {

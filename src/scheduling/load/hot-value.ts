@@ -1,7 +1,10 @@
 import type { SchedulerPolicy } from '../policy/policy';
 import type { Bindings } from './bindings';
 
-/** The hot value of a node: for each entry of the policy the bindings in its range divided by its count, rounded down, summed. */
+/**
+ * The hot value of a node: for each entry of the policy the bindings in its range divided by its count, rounded down,
+ * summed.
+ */
 export function hotValueOf(
   { hotValue }: Pick<SchedulerPolicy, 'hotValue'>,
   bindings: Bindings,

@@ -4,8 +4,9 @@ import { freshFigure, freshHotValue, type NodeLoad } from './node-load';
 export const MAX_SCORE = 100;
 
 /**
- * The score of a node from 0 to 100, as crane-scheduler's plugin `Dynamic` counts it: the weighted mean of `1 - load`, less ten for each
- * point of the hot value. The weight of a figure that is missing or too old counts, so that a node without figures scores 0.
+ * The score of a node from 0 to 100, as crane-scheduler's plugin `Dynamic` counts it: the weighted mean of `1 - load`,
+ * less ten for each point of the hot value. The weight of a figure that is missing or too old counts, so that a node
+ * without figures scores 0.
  */
 export function scoreByLoad(policy: SchedulerPolicy, load: NodeLoad, nowMs: number): number {
   let sum = 0;

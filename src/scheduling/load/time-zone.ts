@@ -1,4 +1,7 @@
-/** The length of the pieces of time in which a zone's offset is constant: all zones change theirs at full quarters of an hour. */
+/**
+ * The length of the pieces of time in which a zone's offset is constant: all zones change theirs at full quarters of an
+ * hour.
+ */
 const QUARTER_MS = 15 * 60_000;
 const WEEK_MS = 7 * 86_400_000;
 /** No change of the clocks is undone within a week, but for Ramadan in Morocco, of five. */
@@ -13,7 +16,8 @@ export class UnknownTimeZone extends Error {
 
 /**
  * The time zone of stamps in annotations. A stamp is local time with a literal `Z`, `2023-03-01T10:00:00Z`: Go's layout
- * `2006-01-02T15:04:05Z` in crane-scheduler, read by `time.ParseInLocation`. So writers and readers have to agree on the zone.
+ * `2006-01-02T15:04:05Z` in crane-scheduler, read by `time.ParseInLocation`. So writers and readers have to agree on
+ * the zone.
  */
 export class TimeZone {
   private readonly offsets = new Map<number, number>();
@@ -40,7 +44,10 @@ export class TimeZone {
     }
   }
 
-  /** True when its clocks are changed within a year from this time: an hour of local time then comes twice, and a stamp does not say which is meant. */
+  /**
+   * True when its clocks are changed within a year from this time: an hour of local time then comes twice, and a stamp
+   * does not say which is meant.
+   */
   changesClocksAfter(ms: number): boolean {
     const first = this.offsetAt(ms);
     return WEEKS_OF_YEAR.some((week) => this.offsetAt(ms + week * WEEK_MS) !== first);
@@ -52,8 +59,8 @@ export class TimeZone {
   }
 
   /**
-   * The time of a stamp in milliseconds since 1970; undefined for a text that Go would not read. Of a local time that the zone has twice
-   * or not at all, Go's choice is taken (`time.Date`).
+   * The time of a stamp in milliseconds since 1970; undefined for a text that Go would not read. Of a local time that
+   * the zone has twice or not at all, Go's choice is taken (`time.Date`).
    */
   parse(stamp: string): number | undefined {
     const known = this.parsed.get(stamp);

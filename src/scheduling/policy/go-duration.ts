@@ -9,7 +9,10 @@ const UNITS_MS: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** The milliseconds of a duration as Go's ParseDuration reads it, such as `3m`, `1h30m`, `1.5s`; undefined for another text. */
+/**
+ * The milliseconds of a duration as Go's ParseDuration reads it, such as `3m`, `1h30m`, `1.5s`; undefined for another
+ * text.
+ */
 export function parseGoDuration(text: string): number | undefined {
   if (text.length > 64) return undefined;
   const [, sign, amounts = ''] = /^([+-]?)(.*)$/.exec(text) ?? [];

@@ -24,8 +24,9 @@ const MAX_PROBLEMS = 20;
 const MAX_PERIOD_MS = 7 * 24 * 3_600_000;
 
 /**
- * Reads a policy file, YAML or JSON, of crane-scheduler: `scheduler.policy.crane.io/v1alpha1`, `DynamicSchedulerPolicy`. Upstream checks
- * nothing; here each rule that it leaves out is a problem with its line. Fields that nobody knows are remarks, since upstream ignores them.
+ * Reads a policy file, YAML or JSON, of crane-scheduler: `scheduler.policy.crane.io/v1alpha1`,
+ * `DynamicSchedulerPolicy`. Upstream checks nothing; here each rule that it leaves out is a problem with its line.
+ * Fields that nobody knows are remarks, since upstream ignores them.
  *
  * @param path names the file in the messages
  */
@@ -207,7 +208,9 @@ class PolicyReader {
     });
   }
 
-  /** The values of a mapping by key. Other keys than the names are remarks, and problems where they look like a slip. */
+  /**
+   * The values of a mapping by key. Other keys than the names are remarks, and problems where they look like a slip.
+   */
   private readMap({ name, node }: Field, names: readonly string[], place: Node | null = node): Map<string, Node> {
     const found = new Map<string, Node>();
     if (!isMap(node)) {
@@ -224,7 +227,9 @@ class PolicyReader {
     return found;
   }
 
-  /** Upstream ignores what it does not know. A limit by the name that was meant would silently be 0, no limit at all. */
+  /**
+   * Upstream ignores what it does not know. A limit by the name that was meant would silently be 0, no limit at all.
+   */
   private noteUnknown(key: Node | null, shown: string, field: string, names: readonly string[]): void {
     const meant = names.find((name) => isSlipOf(field, name));
     if (meant === undefined) this.remarks.push(this.at(key, `${shown}: no such field; it has no effect`));

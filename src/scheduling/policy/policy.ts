@@ -1,6 +1,6 @@
 /**
- * The policy file of Crane's scheduler, `scheduler.policy.crane.io/v1alpha1`, `DynamicSchedulerPolicy`, and what cpusetd adds to it.
- * Annotator and extender read the same file.
+ * The policy file of Crane's scheduler, `scheduler.policy.crane.io/v1alpha1`, `DynamicSchedulerPolicy`, and what
+ * cpusetd adds to it. Annotator and extender read the same file.
  */
 export interface SchedulerPolicy {
   readonly syncPolicy: readonly SyncPolicy[];

@@ -7,8 +7,9 @@ export function scoreFit(fit: Fit): number {
 }
 
 /**
- * The score by whole CPUs, 0 to 100. `MostAllocated`: the fewer CPUs the chosen zones have left, the better, and 100 when they are then
- * full. Nodes and zones with many free CPUs so stay for pods that need them. `LeastAllocated` is the opposite.
+ * The score by whole CPUs, 0 to 100. `MostAllocated`: the fewer CPUs the chosen zones have left, the better, and 100
+ * when they are then full. Nodes and zones with many free CPUs so stay for pods that need them. `LeastAllocated` is the
+ * opposite.
  */
 export function scoreWholeCpus(fit: Fit, { strategy }: Pick<WholeCpus, 'strategy'>): number {
   if (fit.kind !== 'fit' || fit.left.allocatable === 0) return 0;

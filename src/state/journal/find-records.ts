@@ -25,8 +25,8 @@ export interface FoundRecords {
 }
 
 /**
- * The latest records of a journal's directory that the filter lets through. Reads the latest file first, each as a whole or not at all. Throws JournalError when
- * the directory or a file can't be read.
+ * The latest records of a journal's directory that the filter lets through. Reads the latest file first, each as a
+ * whole or not at all. Throws JournalError when the directory or a file can't be read.
  */
 export async function findRecords(
   dir: string,

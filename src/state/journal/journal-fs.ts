@@ -3,8 +3,8 @@ import { lstat, mkdir, open, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * The file operations that the journal needs, so that a test can let any of them fail, or end the process in it. None of them blocks the
- * event loop. They reject with Node's errors.
+ * The file operations that the journal needs, so that a test can let any of them fail, or end the process in it. None
+ * of them blocks the event loop. They reject with Node's errors.
  */
 export interface JournalFs {
   /** Makes the directory, unless it is there. */

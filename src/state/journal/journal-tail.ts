@@ -16,7 +16,9 @@ export interface JournalTailParts {
 
 /** Most bytes that one look reads of one file: older ones are passed over. */
 const MAX_BYTES = 512 * 1024;
-/** The files of the first look: the beginning of a file is no news, and the one before has what happened just before. */
+/**
+ * The files of the first look: the beginning of a file is no news, and the one before has what happened just before.
+ */
 const FIRST_FILES = 2;
 
 /** The last records of a journal that grows. A look reads only what was written since the one before. */
@@ -28,8 +30,8 @@ export class JournalTail {
   constructor(private readonly parts: JournalTailParts) {}
 
   /**
-   * The records as of now, the latest last; without a new one the same list as before. Calls at one time share a look. Rejects with the system's
-   * error when the directory can't be read.
+   * The records as of now, the latest last; without a new one the same list as before. Calls at one time share a look.
+   * Rejects with the system's error when the directory can't be read.
    */
   records(): Promise<readonly JournalRecord[]> {
     this.looking ??= this.look().finally(() => {
@@ -60,7 +62,10 @@ export class JournalTail {
   }
 }
 
-/** The whole lines from an offset on, and where they end. Of very many bytes the last ones. A file that is gone has none. */
+/**
+ * The whole lines from an offset on, and where they end. Of very many bytes the last ones. A file that is gone has
+ * none.
+ */
 async function readLines(path: string, from: number): Promise<{ lines: readonly string[]; end: number }> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   let file: FileHandle;

@@ -21,7 +21,9 @@ export interface ReadOptions {
   readonly onUnreadable?: () => void;
   /** Called with the number of each file and the time of its beginning, in ms since 1970, before its records. */
   readonly onFile?: (number: number, atMs: number) => void;
-  /** Begins with the file of this number: each file begins with the whole node as it was. Not for a path that is a file. */
+  /**
+   * Begins with the file of this number: each file begins with the whole node as it was. Not for a path that is a file.
+   */
   readonly fromFile?: number;
 }
 
@@ -29,9 +31,9 @@ const POLL_MS = 200;
 const CHUNK_BYTES = 64 * 1024;
 
 /**
- * The records of a journal in the order of writing, while cpusetd writes it or not. Changes nothing on disk. A line or a preamble that a crash
- * cut off is left out. `given`: the journal's directory, one of its files, or the state directory that has it. Throws JournalError when there is none, or when it is of
- * a newer version.
+ * The records of a journal in the order of writing, while cpusetd writes it or not. Changes nothing on disk. A line or
+ * a preamble that a crash cut off is left out. `given`: the journal's directory, one of its files, or the state
+ * directory that has it. Throws JournalError when there is none, or when it is of a newer version.
  */
 export async function* readJournal(
   given: string,

@@ -51,8 +51,8 @@ export interface RecordedTransaction {
 }
 
 /**
- * Makes records of the events that decisions follow from, so that `cpusetd replay` can decide again. Events that change no placement are left out,
- * and so is the end of a container or pod whose beginning is not in the journal.
+ * Makes records of the events that decisions follow from, so that `cpusetd replay` can decide again. Events that change
+ * no placement are left out, and so is the end of a container or pod whose beginning is not in the journal.
  */
 export class InputRecorder {
   private readonly containerIds = new Set<string>();
@@ -94,8 +94,8 @@ export class InputRecorder {
   }
 
   /**
-   * The rules and the node as they are, for the beginning of a file. `ahead`: records that follow it and are older. `afterGap`: records before it
-   * are missing.
+   * The rules and the node as they are, for the beginning of a file. `ahead`: records that follow it and are older.
+   * `afterGap`: records before it are missing.
    */
   *list(ahead: number, afterGap = false): Generator<NewRecord> {
     const { view } = this;

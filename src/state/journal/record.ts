@@ -1,7 +1,9 @@
 import { isJsonObject } from '../../core/json-object';
 import { wellFormed } from '../../core/show-text';
 
-/** The version of the format. A reader takes records of kinds that it does not know, so a new kind needs no new version. */
+/**
+ * The version of the format. A reader takes records of kinds that it does not know, so a new kind needs no new version.
+ */
 export const JOURNAL_VERSION = 1;
 
 /** The kind of event. The first ones are the kinds of `DomainEvent`. */
@@ -42,7 +44,10 @@ export const JOURNAL_KINDS = [
 
 export type JournalKind = (typeof JOURNAL_KINDS)[number];
 
-/** One thing that happened. Beside the fields that are named here it has the facts of its kind, as the log line has them. */
+/**
+ * One thing that happened. Beside the fields that are named here it has the facts of its kind, as the log line has
+ * them.
+ */
 export interface JournalRecord {
   /** RFC 3339. */
   readonly at: string;
@@ -69,12 +74,15 @@ export interface NewRecord {
 }
 
 /**
- * Longest line, in bytes: that of a machine of some thousand CPUs. Names and reasons are bounded where they are made; what is longer all the same
- * loses its facts.
+ * Longest line, in bytes: that of a machine of some thousand CPUs. Names and reasons are bounded where they are made;
+ * what is longer all the same loses its facts.
  */
 export const MAX_LINE_BYTES = 40 * 1024;
 
-/** The first line of each file of a journal. `preambleBytes`: length of the lines after it that are of use only together. */
+/**
+ * The first line of each file of a journal. `preambleBytes`: length of the lines after it that are of use only
+ * together.
+ */
 export function encodeHeader({
   writtenBy,
   at,

@@ -7,8 +7,8 @@ import type { PodLevel } from '../../core/model/pod-level';
 import type { PodSpec } from '../../core/model/pod-spec';
 import type { MachineRecord } from './machine';
 
-// Records of the kind `input`, field by field. The writer (`record-inputs.ts`) and the reader (`inputs/`) both compile against these types only
-// where they have every field, so that no field is written and not read, or left out.
+// Records of the kind `input`, field by field. The writer (`record-inputs.ts`) and the reader (`inputs/`) both compile
+// against these types only where they have every field, so that no field is written and not read, or left out.
 
 /** A pod sandbox. Its pause container decides nothing. */
 export type RecordedPod = Omit<PodInfo, 'pause'>;
@@ -66,7 +66,10 @@ export interface RecordedInputs {
   readonly container: { readonly info: ContainerInfo; readonly cpus?: CpuSet; readonly state?: RecordedState };
   /** `known`: it had been reported before. `unplanned`: the reason for which nothing is planned for it. */
   readonly spec: { readonly spec: PodSpec; readonly known?: true; readonly unplanned?: string };
-  /** `newer`: ids of what came after the list. `start`: the node as it is, at the beginning of a file; `ahead` records that follow are older. */
+  /**
+   * `newer`: ids of what came after the list. `start`: the node as it is, at the beginning of a file; `ahead` records
+   * that follow are older.
+   */
   readonly listed: {
     readonly newer?: readonly string[];
     readonly start?: true;

@@ -27,8 +27,8 @@ interface Holding {
 }
 
 /**
- * The reasons why a kubelet with the static policy would not start with this state, and why its sets can't all be kept; empty when
- * there are none. Each sentence names the holder and the CPUs, the rule and the remedy.
+ * The reasons why a kubelet with the static policy would not start with this state, and why its sets can't all be kept;
+ * empty when there are none. Each sentence names the holder and the CPUs, the rule and the remedy.
  */
 export function checkKubeletState(state: KubeletState, machine: KubeletMachine): readonly string[] {
   const holdings: Holding[] = [];

@@ -20,7 +20,9 @@ export interface GoCheckpointV1 {
 
 type GoMap<T> = ReadonlyMap<string, T> | null;
 
-/** A printed form in pieces: it can be many times as long as the file, so the pieces are hashed without being joined. */
+/**
+ * A printed form in pieces: it can be many times as long as the file, so the pieces are hashed without being joined.
+ */
 export type Printed = Iterable<string>;
 
 /**
@@ -110,7 +112,10 @@ const OFFSET_BASIS = 0x811c9dc5;
 const PRIME = 0x01000193;
 const { imul } = Math;
 
-/** 32-bit FNV-1a over the UTF-8 bytes of the texts, one after the other, as an unsigned number. The texts are not joined. */
+/**
+ * 32-bit FNV-1a over the UTF-8 bytes of the texts, one after the other, as an unsigned number. The texts are not
+ * joined.
+ */
 export function hashFnv1a(texts: Iterable<string>): number {
   let hash = OFFSET_BASIS;
   for (const text of texts) hash = hashText(hash, text);

@@ -6,8 +6,8 @@ import { hashFnv1a, printData, printV1, printV2, printV3, type GoCheckpoint } fr
 import type { KubeletState, KubeletStateV1 } from './state';
 
 /**
- * Files of real nodes have a few kilobytes. These bounds allow 4,096 CPUs with a container on each. The slowest file within them
- * takes less than 0.1 s, in which the daemon does nothing else.
+ * Files of real nodes have a few kilobytes. These bounds allow 4,096 CPUs with a container on each. The slowest file
+ * within them takes less than 0.1 s, in which the daemon does nothing else.
  */
 export const MAX_KUBELET_STATE_BYTES = 1024 * 1024;
 const MAX_FIELDS = 10_000;
@@ -33,8 +33,9 @@ export type KubeletProblem =
   | 'cpu-list';
 
 /**
- * Reads a `cpu_manager_state`, checks its checksum and all its CPU lists. Formats are tried newest first; a file with `data` or
- * `dataChecksum` is v4 and nothing else. Never throws, whatever the text; takes time in proportion to its length, which is bounded.
+ * Reads a `cpu_manager_state`, checks its checksum and all its CPU lists. Formats are tried newest first; a file with
+ * `data` or `dataChecksum` is v4 and nothing else. Never throws, whatever the text; takes time in proportion to its
+ * length, which is bounded.
  */
 export function parseKubeletState(text: string): ParsedKubeletState {
   if (text.length > MAX_KUBELET_STATE_BYTES)

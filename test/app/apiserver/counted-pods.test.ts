@@ -203,8 +203,8 @@ interface SimulatedPod extends ApiPod {
 }
 
 /**
- * Random pods come, run, end and go. The API server knows at once; the daemon and the scheduler hear of it later, each at its own pace.
- * The object is published at any time, and the scheduler reads it at any time after that.
+ * Random pods come, run, end and go. The API server knows at once; the daemon and the scheduler hear of it later, each
+ * at its own pace. The object is published at any time, and the scheduler reads it at any time after that.
  */
 class History {
   readonly node = new NodeDriver();

@@ -16,7 +16,10 @@ let stateDir: string;
 beforeEach(() => (stateDir = mkdtempSync(join(tmpdir(), 'returned-'))));
 afterEach(() => rmSync(stateDir, { recursive: true }));
 
-/** A kernel of version 1 with the cgroups of a kubelet below `/op`: offline CPUs leave every cgroup and come back to the first only. */
+/**
+ * A kernel of version 1 with the cgroups of a kubelet below `/op`: offline CPUs leave every cgroup and come back to the
+ * first only.
+ */
 class Kernel {
   readonly lists = new Map([['/', '0-7'], ['/op', '0-7'], ['/op/kubepods', '0-7']].map(([path, list]) => [path!, parseCpuList(list!)])); // prettier-ignore
   online = ALL;

@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers';
 import { envNameOf, loadConfig, nameOf, OPTION_KEYS, OPTIONS, type OptionKey } from '../../../src/app/config';
 import { runCli } from '../../../src/cli/program';
 
-// Random good, bad and absent options by flag, variable and file give a configuration or problems. Rules over several options must not see
-// a value that was refused.
+// Random good, bad and absent options by flag, variable and file give a configuration or problems. Rules over several
+// options must not see a value that was refused.
 
 let folder: string;
 beforeAll(() => {

@@ -196,7 +196,9 @@ describe('a pass over all containers', () => {
   });
   afterEach(() => jest.restoreAllMocks());
 
-  /** Works on many drifted containers, with reads of one millisecond. Returns the maximum number of reads in one turn. */
+  /**
+   * Works on many drifted containers, with reads of one millisecond. Returns the maximum number of reads in one turn.
+   */
   async function mostReads(work: () => Promise<void>): Promise<number> {
     stage.readAs = () => {
       nowMs++;

@@ -267,7 +267,8 @@ function run({ node, recorder }: Stage, kind: RuntimeEvent['kind'], history: str
 }
 
 /**
- * Creates containers one after the other, each before the one before last ends, so that the shared pool never returns to its first CPUs.
+ * Creates containers one after the other, each before the one before last ends, so that the shared pool never returns
+ * to its first CPUs.
  */
 async function stream(stage: Stage, forMs: number, pauseMs: number): Promise<void> {
   for (let i = 0; i * pauseMs < forMs; i++) {

@@ -11,7 +11,9 @@ const TWO_NODES = buildTopology({
   memoryNodes: [0, 1].map((id) => ({ id, memoryBytes: 2 ** 33, distances: new Map<number, number>() })),
 });
 
-/** The pod `i` chooses the policy immovable; `e` chooses exclusive, with a NUMA node of 2 CPUs chosen by the scheduler. */
+/**
+ * The pod `i` chooses the policy immovable; `e` chooses exclusive, with a NUMA node of 2 CPUs chosen by the scheduler.
+ */
 function nodeOf(rules: Rules = {}): NodeDriver {
   const node = new NodeDriver(TWO_NODES, { podPolicies: POLICY_NAMES, ...rules });
   node.podFields.set('i', {

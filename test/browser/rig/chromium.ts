@@ -7,7 +7,10 @@ import { defineWithPrerequisite } from '../../support/not-run';
 
 const script = join(__dirname, '../../../scripts/browser/chromium.mjs');
 
-/** Defines tests that need Chromium. The first call on a machine unpacks it (about a minute); later ones find it in the cache. */
+/**
+ * Defines tests that need Chromium. The first call on a machine unpacks it (about a minute); later ones find it in the
+ * cache.
+ */
 export function defineInChromium(define: (launch: () => Promise<Browser>) => void): void {
   const done = spawnSync(process.execPath, [script], { encoding: 'utf8', timeout: 900_000 });
   const why = (done.stderr ?? '').trim().split('\n').at(-1) || String(done.error ?? done.signal);

@@ -22,7 +22,9 @@ export async function prepareDrawing(page: Page): Promise<void> {
   await page.addScriptTag({ content: outputFiles[0]!.text });
 }
 
-/** Draws a dashboard, and keeps its picture as `name`.png in `$CPUSETD_SCREENSHOTS`, or else in test-logs/dashboards. */
+/**
+ * Draws a dashboard, and keeps its picture as `name`.png in `$CPUSETD_SCREENSHOTS`, or else in test-logs/dashboards.
+ */
 export async function drawDashboard(page: Page, name: string, panels: readonly DrawnPanel[]): Promise<void> {
   await page.evaluate(async (all) => {
     (globalThis as unknown as { drawPanels: DrawPanels }).drawPanels(all);

@@ -34,7 +34,10 @@ export interface DrawnValue {
   readonly color: string;
 }
 
-/** A panel with everything that is drawn of it: the answers to its queries, in the way that its options ask for. Times are in seconds since 1970. */
+/**
+ * A panel with everything that is drawn of it: the answers to its queries, in the way that its options ask for. Times
+ * are in seconds since 1970.
+ */
 export type DrawnPanel = Head &
   (
     | { readonly type: 'row' }

@@ -5,7 +5,8 @@ import { type Unit, unitOf, withRateInterval } from '../../monitoring/units';
 import type { DrawnPanel, DrawnSeries, DrawnValue, GridPos, LegendPlace, Span, UnitId } from './drawn-panel';
 import { formatValue } from './format-value';
 
-// The rules by which Grafana turns a dashboard and the answers of Prometheus into panels, as far as the dashboards of deploy/grafana use them.
+// The rules by which Grafana turns a dashboard and the answers of Prometheus into panels, as far as the dashboards of
+// deploy/grafana use them.
 
 interface Target {
   readonly expr: string;
@@ -196,7 +197,10 @@ function alignTo(times: readonly number[], { values = [] }: Result): readonly (n
   });
 }
 
-/** The value as the panel shows it: by its mappings, its unit, and the last threshold that is not above it. Without a value the first threshold counts. */
+/**
+ * The value as the panel shows it: by its mappings, its unit, and the last threshold that is not above it. Without a
+ * value the first threshold counts.
+ */
 function show({ fieldConfig: { defaults } }: Panel, value: number | undefined): DrawnValue {
   const mapped = value === undefined ? undefined : defaults.mappings?.[0]?.options[String(value)];
   const steps = defaults.thresholds?.steps ?? [];

@@ -24,8 +24,8 @@ export interface NodeOptions {
 const RULES = '/apis/ensurance.crane.io/v1alpha1';
 
 /**
- * The built daemon with its metrics, on a machine of files: sysfs, cgroups and /proc/stat, in which time passes. The runtime and the API
- * server are fakes on real sockets. Nothing else of the daemon is replaced.
+ * The built daemon with its metrics, on a machine of files: sysfs, cgroups and /proc/stat, in which time passes. The
+ * runtime and the API server are fakes on real sockets. Nothing else of the daemon is replaced.
  */
 export class ScrapedNode {
   private readonly folder = mkdtempSync(join(tmpdir(), 'scraped-'));
@@ -82,7 +82,10 @@ export class ScrapedNode {
     return `127.0.0.1:${this.port}`;
   }
 
-  /** Runs a pod of one container: `cpus` of its own, or in the shared pool with 0. Resolves with its cpuset; rejects with the refusal. */
+  /**
+   * Runs a pod of one container: `cpus` of its own, or in the shared pool with 0. Resolves with its cpuset; rejects
+   * with the refusal.
+   */
   async run(name: string, cpus: number): Promise<string> {
     const runtime = this.runtime!;
     const pod = await runtime.runPod({ name, qos: cpus === 0 ? 'burstable' : 'guaranteed' });
@@ -116,7 +119,9 @@ export class ScrapedNode {
     await this.runtime!.close();
   }
 
-  /** The runtime is there again, with its containers. `name`: a container that it starts before cpusetd is connected. */
+  /**
+   * The runtime is there again, with its containers. `name`: a container that it starts before cpusetd is connected.
+   */
   async startRuntime(name?: string): Promise<void> {
     const before = this.runtime;
     if (name !== undefined) await this.run(name, 1);

@@ -9,8 +9,8 @@ import { sampleStatus } from '../../admin/sample-status';
 const GIBIBYTE = 2 ** 30;
 
 /**
- * A machine with this many sockets, NUMA nodes per socket, caches per node, cores per cache and threads per core. The numbers of
- * siblings are far apart.
+ * A machine with this many sockets, NUMA nodes per socket, caches per node, cores per cache and threads per core. The
+ * numbers of siblings are far apart.
  */
 export function build(
   sockets: number,
@@ -52,7 +52,10 @@ export function without(topology: Topology, offline: string): Topology {
   });
 }
 
-/** `db/postgres 1-2` runs, `db/init 3 idle` has exited; a third word may be the kind, and `exclusive pod` is a set shared by the pod. */
+/**
+ * `db/postgres 1-2` runs, `db/init 3 idle` has exited; a third word may be the kind, and `exclusive pod` is a set
+ * shared by the pod.
+ */
 function assignmentOf(text: string): AssignmentStatus {
   const [name = '', list = '', word = 'static', scope] = text.split(' ');
   const [pod = '', container = ''] = name.split('/');

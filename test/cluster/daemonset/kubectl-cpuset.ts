@@ -20,7 +20,8 @@ import {
   writeKubeconfig,
 } from '../rig';
 
-// The built plugin, run by the real kubectl, as a viewer who has the rights of deploy/kubectl/viewer.yaml and no others.
+// The built plugin, run by the real kubectl, as a viewer who has the rights of deploy/kubectl/viewer.yaml and no
+// others.
 
 const everyMs = 200;
 const options = `
@@ -29,7 +30,10 @@ node-resource-topology: community
 reconcile-period: 1s
 log-format: json
 `;
-/** The overlay with the page at an address of the config file, or of the arguments. The node has one CPU for pods, and tests use it. */
+/**
+ * The overlay with the page at an address of the config file, or of the arguments. The node has one CPU for pods, and
+ * tests use it.
+ */
 const withPage = ({ file = '', args = ['run'] }: { readonly file?: string; readonly args?: string[] }): Applied => ({
   overlay: 'nri-api',
   options: options + file,

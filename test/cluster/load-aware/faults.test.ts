@@ -87,7 +87,8 @@ requireApiServer()('kube-scheduler with two replicas of the extender, in trouble
     const boundAtKill = allPods().filter(isBound).length;
     await killed;
     await first.restart();
-    // A claim of the killed replica is withdrawn after 90 s, and kube-scheduler may try the pod again up to 5 minutes later.
+    // A claim of the killed replica is withdrawn after 90 s, and kube-scheduler may try the pod again up to 5 minutes
+    // later.
     const seen = () => ({ bound: allPods().filter(isBound).length, sums: [...sumByZone()] });
     await waitUntil(`${room} to be bound`, () => allPods().filter(isBound).length === room, 450_000, { seen });
     await waitUntil('the others to be refused', () => allPods().every((pod) => isBound(pod) || wasRefused(pod)));

@@ -9,8 +9,8 @@ import { Cluster } from '../scheduling/rig/cluster';
 import { createNode } from '../scheduling/rig/create-node';
 import { podOf, topologyPaths } from '../scheduling/rig/objects';
 
-// deploy/scheduling/validating-admission-policy.yaml, and the policies of the agent, on a real API server: as the overlays have them, and in another
-// namespace. There is no controller manager: of the Deployments no pods are made.
+// deploy/scheduling/validating-admission-policy.yaml, and the policies of the agent, on a real API server: as the
+// overlays have them, and in another namespace. There is no controller manager: of the Deployments no pods are made.
 
 jest.setTimeout(600_000);
 
@@ -43,7 +43,10 @@ requireApiServer()('the policies of deploy/ for tokens that were taken from a no
     rmSync(folder, { recursive: true });
   });
 
-  /** Applies overlays and components of `deploy`, in another namespace if one is given, as a kustomization of one's own does. */
+  /**
+   * Applies overlays and components of `deploy`, in another namespace if one is given, as a kustomization of one's own
+   * does.
+   */
   const apply = (resources: readonly string[], components: readonly string[], namespace?: string): void => {
     const pathTo = (name: string): string => relative(folder, join(projectRoot(), 'deploy', name));
     const kustomization = { resources: resources.map(pathTo), components: components.map(pathTo), namespace };

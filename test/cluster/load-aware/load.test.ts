@@ -23,7 +23,10 @@ const addressOf = (node: string): string => `10.0.0.${names.indexOf(node) + 1}`;
 const instanceOf = (node: string): string => `${addressOf(node)}:9100`;
 const timeZone = 'Europe/Berlin';
 
-/** Crane's policy with short periods: load of the last seconds, half CPU and half memory. Each pod makes its node hotter for ten seconds. */
+/**
+ * Crane's policy with short periods: load of the last seconds, half CPU and half memory. Each pod makes its node hotter
+ * for ten seconds.
+ */
 const policy = {
   apiVersion: 'scheduler.policy.crane.io/v1alpha1',
   kind: 'DynamicSchedulerPolicy',

@@ -13,7 +13,8 @@ import { Extender } from './rig/extender';
 import { PinnedScheduler, pinnedScheduler } from './rig/pinned-scheduler';
 import { formatFirstSchedulerConfig } from './rig/scheduler-config';
 
-// Both kube-schedulers of deploy/scheduling, and two replicas of the extender, lost in every order. There is no kubelet: a pod that has a node would start.
+// Both kube-schedulers of deploy/scheduling, and two replicas of the extender, lost in every order. There is no
+// kubelet: a pod that has a node would start.
 
 jest.setTimeout(600_000);
 

@@ -141,7 +141,8 @@ onOneNode('actions of NodeQOS rules', ({ suite, mode }) => {
     await node.daemon.waitForLog('QoS action failed', { from: node.daemon.startedAt });
     expect((await pod.read()).metadata.deletionTimestamp).toBeUndefined();
     await kubeApi.delete(`${budgets}/keep`);
-    // The same process would leave the pod alone for a minute (test/app/qos/avoidance.test.ts); the next one knows of no refusal.
+    // The same process would leave the pod alone for a minute (test/app/qos/avoidance.test.ts); the next one knows of
+    // no refusal.
     await node.restart('cpusetd');
     await pod.gone();
   });

@@ -8,8 +8,9 @@ const EVERY_MS = 100;
 const TICK_MS = 10;
 
 /**
- * A load of all CPUs that the test sets, for a daemon that runs on `program`: Node.js in a mount namespace of its own, in which /proc/stat is
- * a file of the test. Other tests that use the same machine do not change it. All else that the daemon reads is real.
+ * A load of all CPUs that the test sets, for a daemon that runs on `program`: Node.js in a mount namespace of its own,
+ * in which /proc/stat is a file of the test. Other tests that use the same machine do not change it. All else that the
+ * daemon reads is real.
  */
 export class KnownLoad {
   private readonly dir = mkdtempSync(join(tmpdir(), 'cpusetd-load-'));

@@ -1,5 +1,5 @@
-// A service that answers a request every 5 ms with the same amount of work. Each second it prints one JSON line: the median and the 99th
-// percentile of the time from a request to the end of its work, in ms, and the number of requests.
+// A service that answers a request every 5 ms with the same amount of work. Each second it prints one JSON line: the
+// median and the 99th percentile of the time from a request to the end of its work, in ms, and the number of requests.
 import { createHash } from 'node:crypto';
 
 const PERIOD_MS = 5;

@@ -17,8 +17,9 @@ import {
 import { KnownLoad } from './known-load';
 import { collecting, OptionsFile, untilQuota } from './rig';
 
-// Lent resources, with a real kubelet, runtime, scheduler and daemon. The load of the CPUs is the one thing that the test sets: other tests use
-// the same machine, and on two busy CPUs nothing could be lent. Memory is that of the machine.
+// Lent resources, with a real kubelet, runtime, scheduler and daemon. The load of the CPUs is the one thing that the
+// test sets: other tests use the same machine, and on two busy CPUs nothing could be lent. Memory is that of the
+// machine.
 
 const { containerStatus } = RuntimeServiceDefinition.methods;
 

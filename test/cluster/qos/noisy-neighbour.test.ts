@@ -7,9 +7,10 @@ import { askDaemon } from '../../e2e/rig/status';
 import { type ClusterNode, type ClusterPod, onOneNode, startNode } from '../rig';
 import { enforcing, noisy, Rule, untilQuota } from './rig';
 
-// A service on the shared CPUs whose requests take long because a neighbour burns all CPU time; throttling the neighbour helps it. All is
-// real: the latencies are those that the service measured itself. The image has no Node.js, so the service is a process of the test that was
-// moved into the cgroup of the pod's container, in which the kernel schedules it like any process of the container.
+// A service on the shared CPUs whose requests take long because a neighbour burns all CPU time; throttling the
+// neighbour helps it. All is real: the latencies are those that the service measured itself. The image has no Node.js,
+// so the service is a process of the test that was moved into the cgroup of the pod's container, in which the kernel
+// schedules it like any process of the container.
 
 /** Latencies that the service measured in one second. */
 interface Latency {

@@ -65,7 +65,8 @@ onEachNode('a noisy container is throttled', matrix, ({ suite, mode }) => {
     await waitUntil('the runtime has recorded it', async () => (await recordedQuota(pod)) === BigInt(least));
     expect(least).toBeGreaterThanOrEqual(2_000);
     expect(seen.size).toBeGreaterThan(1);
-    // Each step goes on from the one before, and takes half of its quota, or of its use where that is less: a busy machine gives it less.
+    // Each step goes on from the one before, and takes half of its quota, or of its use where that is less: a busy
+    // machine gives it less.
     const [throttle] = readMemory(node).throttles;
     const steps = await readSteps(pod);
     for (const [index, { from, to, use, isLast }] of steps.entries()) {

@@ -17,7 +17,9 @@ export function readClusterFacts(): ClusterFacts {
   return JSON.parse(facts) as ClusterFacts;
 }
 
-/** Lets the rig use another cluster from now on, in this test file only. Nothing may have been asked of the first one. */
+/**
+ * Lets the rig use another cluster from now on, in this test file only. Nothing may have been asked of the first one.
+ */
 export function useCluster(plane: ControlPlaneFacts): void {
   const facts: ClusterFacts = { ...plane, cpusetdKubeconfig: plane.kubeconfigs.nobody };
   process.env[clusterVariable] = JSON.stringify(facts);

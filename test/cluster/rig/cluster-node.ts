@@ -25,7 +25,9 @@ export interface NodeOptions {
   readonly mode: Mode;
   /** Settings of the kubelet's configuration that differ from those of scripts/cluster/kubelet-config.mjs. */
   readonly kubelet?: Readonly<Record<string, unknown>>;
-  /** Arguments of `cpusetd run` besides those for the node itself. Default: it reserves the same CPUs as the kubelet. */
+  /**
+   * Arguments of `cpusetd run` besides those for the node itself. Default: it reserves the same CPUs as the kubelet.
+   */
   readonly args?: readonly string[];
   /** The identity of cpusetd, instead of that of all tests. `none`: cpusetd knows no API server. */
   readonly kubeconfig?: string;
@@ -92,7 +94,9 @@ export class ClusterNode {
     await waitUntil(`node ${this.name} is ready`, isReady, 90_000, { everyMs: 100 });
   }
 
-  /** Kills these parts of the node, all of them, and then starts them in this order; waits until the node works again. */
+  /**
+   * Kills these parts of the node, all of them, and then starts them in this order; waits until the node works again.
+   */
   async restart(...parts: readonly Part[]): Promise<void> {
     for (const part of parts) await this.kill(part);
     const since = Date.now();
@@ -144,7 +148,10 @@ export class ClusterNode {
     return pod;
   }
 
-  /** Creates a pod of one CPU, and waits for the Event of cpusetd that it has none for it. No scheduler refuses the pod before. */
+  /**
+   * Creates a pod of one CPU, and waits for the Event of cpusetd that it has none for it. No scheduler refuses the pod
+   * before.
+   */
   async refusePod(name: string): Promise<ClusterPod> {
     const pod = await this.createPod({ name, containers: [oneCpu], spec: { nodeName: this.name } });
     await pod.untilEvents('the Event of the refusal', (events) =>
@@ -159,14 +166,20 @@ export class ClusterNode {
     await waitUntil('no container is left', async () => (await this.countContainers()) === 0, 60_000, { everyMs: 50 });
   }
 
-  /** The number of containers that the runtime has, without exited ones: a kubelet that was restarted removes those a minute later. */
+  /**
+   * The number of containers that the runtime has, without exited ones: a kubelet that was restarted removes those a
+   * minute later.
+   */
   async countContainers(): Promise<number> {
     const request = ListContainersRequest.create();
     const { containers } = await this.runtime.kubelet.channel.call(listContainers, request);
     return containers.filter(({ state }) => state !== ContainerState.CONTAINER_EXITED).length;
   }
 
-  /** Ends everything, and removes the Node and the namespace of its pods. @throws when something is left behind by the runtime */
+  /**
+   * Ends everything, and removes the Node and the namespace of its pods. @throws when something is left behind by the
+   * runtime
+   */
   async stop(): Promise<void> {
     await this.kubelet.stop();
     await this.cpusetd?.dispose();
@@ -177,8 +190,8 @@ export class ClusterNode {
 }
 
 /**
- * Starts a node and waits until it is ready. Its pods are in a namespace of their own with the node's name. A node that does not become
- * ready is ended again.
+ * Starts a node and waits until it is ready. Its pods are in a namespace of their own with the node's name. A node that
+ * does not become ready is ended again.
  */
 export async function startNode(options: NodeOptions): Promise<ClusterNode> {
   const { suite, mode, kubelet: ownSettings = {}, args, kubeconfig, program, cpusetd } = options;

@@ -5,7 +5,9 @@ import { kubeApi, kubectl } from './kube-api';
 import type { ContainerStatus, KubeEvent, KubePod } from './objects';
 import { findCgroup } from './find-cgroup';
 
-/** A container of a pod's spec. `cpu` and `memory` are limits and requests at once; `requests` alone make it Burstable. */
+/**
+ * A container of a pod's spec. `cpu` and `memory` are limits and requests at once; `requests` alone make it Burstable.
+ */
 export interface ContainerTemplate {
   readonly name: string;
   readonly cpu?: number | string;
@@ -200,8 +202,9 @@ export const containersOf = ({ status }: KubePod): readonly ContainerStatus[] =>
 ];
 
 /**
- * The command of one process of the shell that does nothing until SIGTERM, and then ends at once with the status of that. The kernel gives the first process of a container
- * no signal that it does not handle, and a kubelet waits two seconds before it kills one, whatever the grace period.
+ * The command of one process of the shell that does nothing until SIGTERM, and then ends at once with the status of
+ * that. The kernel gives the first process of a container no signal that it does not handle, and a kubelet waits two
+ * seconds before it kills one, whatever the grace period.
  */
 export const waitForSigterm = 'trap "exit 143" TERM; busybox mkfifo /wait; read -r _ <>/wait';
 

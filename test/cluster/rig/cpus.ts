@@ -1,6 +1,8 @@
 import { lastCpu } from '../../e2e/rig/online-cpus';
 
-/** The only CPU that can be exclusive: nodes of the tests reserve all others, so that each machine has the same results. */
+/**
+ * The only CPU that can be exclusive: nodes of the tests reserve all others, so that each machine has the same results.
+ */
 export const exclusiveCpu = String(lastCpu);
 /** The CPUs that the kubelet and cpusetd reserve: those of shared containers as long as the other one is exclusive. */
 export const reservedCpus = lastCpu === 1 ? '0' : `0-${lastCpu - 1}`;

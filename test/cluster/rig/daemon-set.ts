@@ -69,7 +69,10 @@ const lease = {
 /** The time for the tests of other files that have the DaemonSet. */
 const claimMs = 400_000;
 
-/** The pod of the DaemonSet of `deploy` on one node. There is one such DaemonSet in the cluster: files of tests have it one after the other. */
+/**
+ * The pod of the DaemonSet of `deploy` on one node. There is one such DaemonSet in the cluster: files of tests have it
+ * one after the other.
+ */
 export class DaemonSetPod {
   private isClaimed = false;
 
@@ -102,8 +105,9 @@ export class DaemonSetPod {
   }
 
   /**
-   * Applies the overlay as an operator does: with a kustomization that names it, the image and the options. On this node only. The policies
-   * that limit its service account are left out: the daemons of other tests use that account too, with tokens that are bound to nothing.
+   * Applies the overlay as an operator does: with a kustomization that names it, the image and the options. On this
+   * node only. The policies that limit its service account are left out: the daemons of other tests use that account
+   * too, with tokens that are bound to nothing.
    */
   async apply({ overlay, components = [], options, patch = {} }: Applied): Promise<void> {
     await this.claim();

@@ -20,8 +20,8 @@ interface Options {
 }
 
 /**
- * Waits until this container alone has the exclusive CPU, or, without one, until nobody has it, and all say so: the kernel of each
- * process, cpusetd's status (all verdicts are `kept`), the pod, the Node and its NodeResourceTopology.
+ * Waits until this container alone has the exclusive CPU, or, without one, until nobody has it, and all say so: the
+ * kernel of each process, cpusetd's status (all verdicts are `kept`), the pod, the Node and its NodeResourceTopology.
  *
  * @throws after a deadline, with the contradictions that were seen last
  */
@@ -106,7 +106,10 @@ async function look(
   return { status, contradictions };
 }
 
-/** The processes of all containers of the node's runtime. CRI-O's own conmon runs in the cgroup of the pod, and is none of them. */
+/**
+ * The processes of all containers of the node's runtime. CRI-O's own conmon runs in the cgroup of the pod, and is none
+ * of them.
+ */
 function listPids({ runtime }: ClusterNode): number[] {
   const root = cpusetDirOf(runtime.cgroupRoot);
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>

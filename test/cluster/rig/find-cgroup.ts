@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { cpusetDirOf } from '../../e2e/rig';
 
 /**
- * The cgroup of a container: the folder below the root with its id as the name, on CRI-O `crio-<id>`. CRI-O's conmon has one beside it.
+ * The cgroup of a container: the folder below the root with its id as the name, on CRI-O `crio-<id>`. CRI-O's conmon
+ * has one beside it.
  * @throws when there is none: the container does not run
  */
 export function findCgroup(root: string, id: string): string {

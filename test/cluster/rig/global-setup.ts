@@ -18,8 +18,8 @@ declare global {
 }
 
 /**
- * Starts one control plane for all tests of clusters, and gives cpusetd its identity and its rights there, as docs/scheduling.md says.
- * Without the programs the tests are listed as not run.
+ * Starts one control plane for all tests of clusters, and gives cpusetd its identity and its rights there, as
+ * docs/scheduling.md says. Without the programs the tests are listed as not run.
  */
 export default async function setUpCluster(): Promise<void> {
   const root = projectRoot();

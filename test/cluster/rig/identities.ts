@@ -10,7 +10,10 @@ export type Credentials =
   | { readonly tokenFile: string }
   | { readonly 'client-certificate': string; readonly 'client-key': string };
 
-/** Writes a kubeconfig with these credentials into the folder of the control plane: by default that of all tests. @returns its path */
+/**
+ * Writes a kubeconfig with these credentials into the folder of the control plane: by default that of all tests.
+ * @returns its path
+ */
 export function writeKubeconfig(
   name: string,
   user: Credentials,
@@ -29,7 +32,10 @@ export function writeKubeconfig(
   return path;
 }
 
-/** A token of a service account, by default that of deploy/components/api-server/rbac.yaml, bound to an object or to none. */
+/**
+ * A token of a service account, by default that of deploy/components/api-server/rbac.yaml, bound to an object or to
+ * none.
+ */
 export async function createToken({
   account = 'cpusetd',
   namespace = 'cpusetd',

@@ -11,8 +11,8 @@ interface Kind {
 
 interface KindOfTests extends Kind {
   /**
-   * Defines tests on one of the kinds of each mode: those whose claim depends on the mode, or on neither. `because` says why.
-   * Nothing is defined on the other kinds.
+   * Defines tests on one of the kinds of each mode: those whose claim depends on the mode, or on neither. `because`
+   * says why. Nothing is defined on the other kinds.
    */
   readonly onceInEachMode: (because: string, tests: () => void) => void;
 }
@@ -20,7 +20,8 @@ interface KindOfTests extends Kind {
 /** The reason for which tests run on several kinds of nodes. */
 export interface Matrix {
   /**
-   * `runtime`: NRI on each runtime, and the CRI proxy before CRI-O and before the oldest containerd. `mode`: a plugin and a proxy, each once.
+   * `runtime`: NRI on each runtime, and the CRI proxy before CRI-O and before the oldest containerd. `mode`: a plugin
+   * and a proxy, each once.
    */
   readonly dependsOn: 'runtime' | 'mode';
   /** A sentence: the thing in the claims that differs between the kinds. */
@@ -31,8 +32,9 @@ const suites: readonly Suite[] = ['trixie', 'sid', 'release', 'crio'];
 const modes: readonly Mode[] = ['nri', 'cri-proxy'];
 
 /**
- * The kinds of each matrix. NRI differs with each version of a runtime. CRI is one API: CRI-O and containerd 1.7 have code of their own for it, and that
- * of `sid` and `release` is the same. The proxy before `release` is in the matrix of modes.
+ * The kinds of each matrix. NRI differs with each version of a runtime. CRI is one API: CRI-O and containerd 1.7 have
+ * code of their own for it, and that of `sid` and `release` is the same. The proxy before `release` is in the matrix of
+ * modes.
  */
 const matrices: Readonly<Record<Matrix['dependsOn'], readonly Kind[]>> = {
   runtime: [
@@ -47,8 +49,8 @@ const matrices: Readonly<Record<Matrix['dependsOn'], readonly Kind[]>> = {
 };
 
 /**
- * Defines the same tests on a node of each kind in the matrix. With CPUSETD_SUITES and CPUSETD_MODES (names with commas between) they are defined on
- * the kinds that these name, in the matrix or not.
+ * Defines the same tests on a node of each kind in the matrix. With CPUSETD_SUITES and CPUSETD_MODES (names with commas
+ * between) they are defined on the kinds that these name, in the matrix or not.
  */
 export function onEachNode(title: string, matrix: Matrix, tests: (kind: KindOfTests) => void): void {
   const kinds = chooseKinds(matrices[matrix.dependsOn]);
@@ -63,8 +65,8 @@ export function onEachNode(title: string, matrix: Matrix, tests: (kind: KindOfTe
 }
 
 /**
- * Defines tests on one kind of node of those that are chosen, for what does not depend on the runtime. `among`: the suites that it may be,
- * the best one first.
+ * Defines tests on one kind of node of those that are chosen, for what does not depend on the runtime. `among`: the
+ * suites that it may be, the best one first.
  */
 export function onOneNode(
   title: string,

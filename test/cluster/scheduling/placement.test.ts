@@ -114,8 +114,9 @@ requireApiServer('scheduler-plugins')(
       };
 
       /**
-       * Waits until the pods were tried, those of `again` after the position `from`, the bound ones run, and the objects say so. Deletes refused
-       * pods, as docs/scheduling.md advises: cpusetd keeps CPUs for them as soon as they fit.
+       * Waits until the pods were tried, those of `again` after the position `from`, the bound ones run, and the
+       * objects say so. Deletes refused pods, as docs/scheduling.md advises: cpusetd keeps CPUs for them as soon as
+       * they fit.
        */
       const settle = async (again: readonly Pod[] = [], from = 0): Promise<void> => {
         await waitUntil(

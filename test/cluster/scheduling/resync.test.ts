@@ -45,8 +45,8 @@ requireApiServer('scheduler-plugins')('The cache of kube-scheduler-plugins and t
     log.waitFor('a flush', (event) => event.kind === 'flushed' && event.node === node, from);
 
   /**
-   * Binds a pod, so that its CPUs are reserved on both NUMA nodes; a second one, for which there is room, is then refused, and the cache is
-   * due for a resync. Gives the position in the log after that refusal.
+   * Binds a pod, so that its CPUs are reserved on both NUMA nodes; a second one, for which there is room, is then
+   * refused, and the cache is due for a resync. Gives the position in the log after that refusal.
    */
   const makeDirty = async (log: PluginLog, left: number): Promise<number> => {
     await run('first', 4);
@@ -58,7 +58,10 @@ requireApiServer('scheduler-plugins')('The cache of kube-scheduler-plugins and t
     return at;
   };
 
-  /** Checks that the plugin's fingerprint is the published one, and that the pod that was refused is then bound and runs. */
+  /**
+   * Checks that the plugin's fingerprint is the published one, and that the pod that was refused is then bound and
+   * runs.
+   */
   const expectResync = async (log: PluginLog, from: number): Promise<void> => {
     const at = await flushed(log, from);
     const [compared] = log.about(node, ['compared'], from).slice(-1);

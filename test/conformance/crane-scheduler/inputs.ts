@@ -1,6 +1,7 @@
 import { createRandom, type Random } from '../../support/random';
 
-// Random nodes, policies and pods for crane-scheduler's plugins and ours. The same seed gives the same inputs: the recorded answers are for them.
+// Random nodes, policies and pods for crane-scheduler's plugins and ours. The same seed gives the same inputs: the
+// recorded answers are for them.
 
 const SEED = 20261123;
 export const LOAD_COUNT = 10_000;

@@ -4,7 +4,10 @@ import { createInterface } from 'node:readline';
 import { readCpuSeconds } from '../../support/cpu-seconds';
 import type { AnswerTo, Failure, Question } from './questions';
 
-/** The CPU time after which a question counts as one that the kubelet never answers, in seconds: a busy machine makes no difference. */
+/**
+ * The CPU time after which a question counts as one that the kubelet never answers, in seconds: a busy machine makes no
+ * difference.
+ */
 const LIMIT_SECONDS = 5;
 const LOOK_MS = 1000;
 
@@ -23,7 +26,9 @@ interface Waiting {
 export class AskKubelet {
   private child: ChildProcessWithoutNullStreams;
   private waiting: Waiting[] = [];
-  /** The questions that the next ones follow on: about the machine, the policy, and all since the start of a kubelet. */
+  /**
+   * The questions that the next ones follow on: about the machine, the policy, and all since the start of a kubelet.
+   */
   private before: Question[] = [];
   private timer: NodeJS.Timeout | undefined;
 

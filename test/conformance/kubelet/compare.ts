@@ -20,8 +20,8 @@ export interface Amount {
 const PROGRESS_MS = 10_000;
 
 /**
- * Compares decisions of cpusetd with those of the kubelet: on real machines, then on random ones, until there are enough. The same seed compares
- * the same.
+ * Compares decisions of cpusetd with those of the kubelet: on real machines, then on random ones, until there are
+ * enough. The same seed compares the same.
  * @param programs the folder of the built kubelet-oracle
  */
 export async function compareWithKubelet(
@@ -55,7 +55,10 @@ function* listMachines(random: Random, mostCpus: number): Generator<Machine> {
   for (let number = 1; ; number++) yield makeMachine(random, `random machine ${number}`);
 }
 
-/** A large machine is asked less, since the kubelet's time grows with its CPUs and, as 2 to their number, with its NUMA nodes. */
+/**
+ * A large machine is asked less, since the kubelet's time grows with its CPUs and, as 2 to their number, with its NUMA
+ * nodes.
+ */
 async function compareOn(kubelets: Kubelets, machine: Machine, random: Random, tally: Tally): Promise<void> {
   const { online, numaNodes } = machine.topology;
   // The kubelet's topology manager refuses more.

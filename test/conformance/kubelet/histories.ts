@@ -21,7 +21,10 @@ import type { Tally } from './tally';
 
 const TOPOLOGY_POLICIES = ['none', 'best-effort', 'restricted', 'single-numa-node'] as const;
 
-/** Random rules of a node: options, topology manager, memory manager. Those that a kubelet does not start with are not among them. */
+/**
+ * Random rules of a node: options, topology manager, memory manager. Those that a kubelet does not start with are not
+ * among them.
+ */
 function makeRules({ topology }: Machine, random: Random, reserved: CpuSet): Rules {
   for (;;) {
     const options = makeOptions(random);
@@ -56,7 +59,10 @@ function makeRules({ topology }: Machine, random: Random, reserved: CpuSet): Rul
   }
 }
 
-/** Both sides go through one history: pods come and go, containers exit and come back, the kubelet and the daemon start again. */
+/**
+ * Both sides go through one history: pods come and go, containers exit and come back, the kubelet and the daemon start
+ * again.
+ */
 export async function compareHistory(
   kubelets: Kubelets,
   machine: Machine,
@@ -108,7 +114,8 @@ export async function compareHistory(
 /** False when the kubelet gave CPUs twice: nothing can be compared from then on. */
 async function admit(sides: Sides, pod: PodQuestion, tally: Tally): Promise<boolean> {
   if (!(await compareAdmission(sides, pod, tally))) return false;
-  // The kubelet keeps CPUs of init containers that have ended, and cpusetd gives them back: such a pod goes, so that both go on from one state.
+  // The kubelet keeps CPUs of init containers that have ended, and cpusetd gives them back: such a pod goes, so that
+  // both go on from one state.
   if (sides.given.has(pod.uid) && (pod.requests || hasPlainInit(pod))) await remove(sides, pod.uid, tally);
   return true;
 }

@@ -81,7 +81,10 @@ function judgeRefusal(
   return topologyManager?.scope === 'pod' && hasPlainInit(pod) ? 'asked-again' : 'unknown';
 }
 
-/** Without the hints for memory, the kubelet's topology manager admits the container that it refused, or chooses other nodes for one before. */
+/**
+ * Without the hints for memory, the kubelet's topology manager admits the container that it refused, or chooses other
+ * nodes for one before.
+ */
 async function isDecidedByMemory({ kubelets, rules }: Sides, { asked, affinity }: Admission): Promise<boolean> {
   const { policy, options } = rules.question.topologyManager;
   if (policy === 'none') return false;
@@ -98,7 +101,10 @@ async function isDecidedByMemory({ kubelets, rules }: Sides, { asked, affinity }
 
 export const hasPlainInit = (pod: PodQuestion): boolean => pod.init.some(({ sidecar }) => sidecar !== true);
 
-/** The kubelet's memory manager knows no CPUs: without a topology manager it takes any nodes. Here all are local to the CPUs, or beside such. */
+/**
+ * The kubelet's memory manager knows no CPUs: without a topology manager it takes any nodes. Here all are local to the
+ * CPUs, or beside such.
+ */
 export function judgeMemory({ machine: { topology } }: Sides, cpus: CpuSet, mems: CpuSet): Kind | 'unknown' {
   const home = CpuSet.of(topology.numaNodes.filter((node) => node.cpus.overlaps(cpus)).map(({ id }) => id));
   return home.isSubsetOf(mems) ? 'memory-nodes' : 'unknown';
@@ -149,7 +155,10 @@ export async function judgePlaced(
 const subsetsOf = (ids: readonly number[]): readonly (readonly number[])[] =>
   Array.from({ length: 2 ** ids.length - 1 }, (_, mask) => ids.filter((_id, i) => ((mask + 1) & (1 << i)) !== 0));
 
-/** CPUs of init containers that have ended are used again here, or given back: the node has as many left as in the kubelet, or more. */
+/**
+ * CPUs of init containers that have ended are used again here, or given back: the node has as many left as in the
+ * kubelet, or more.
+ */
 const takesNoMore = ({ node }: Sides, answer: Admission): boolean =>
   node.sharedPool.size >= parseCpuList(answer.default).size;
 

@@ -23,8 +23,8 @@ export interface SetDifference {
 }
 
 /**
- * The kind of a difference between two sets, or between a set and a refusal. Each is proved: by asking the kubelet with its comparisons repaired, or
- * by looking at the sets.
+ * The kind of a difference between two sets, or between a set and a refusal. Each is proved: by asking the kubelet with
+ * its comparisons repaired, or by looking at the sets.
  */
 export async function judgeSet(difference: SetDifference): Promise<Kind | 'unknown'> {
   const { topology, options, available, count, here, isReservation, isUnanswered, askRepaired } = difference;
@@ -87,7 +87,10 @@ function judgeUnits(
 const countUnits = (units: readonly Unit[], cpus: CpuSet): number =>
   units.filter((unit) => unit.cpus.overlaps(cpus)).length;
 
-/** On cores of unlike sizes, nodes whose whole cores can't have just so many CPUs are left out: the hints here are some of the kubelet's. */
+/**
+ * On cores of unlike sizes, nodes whose whole cores can't have just so many CPUs are left out: the hints here are some
+ * of the kubelet's.
+ */
 export function judgeHints(
   { topology, options }: Pick<SetDifference, 'topology' | 'options'>,
   kubelet: readonly string[],

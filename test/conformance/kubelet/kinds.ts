@@ -8,7 +8,10 @@ export interface Difference {
   readonly issues: readonly number[];
 }
 
-/** All kinds of differences, and the proof of each that `judge-set.ts` or `judge-history.ts` asks for. docs/conformance.md has them as a table. */
+/**
+ * All kinds of differences, and the proof of each that `judge-set.ts` or `judge-history.ts` asks for.
+ * docs/conformance.md has them as a table.
+ */
 export const KINDS = {
   'busy-cpus': {
     what: 'the kubelet gives CPUs that another container has or that are reserved, or another number of CPUs',

@@ -72,7 +72,9 @@ function numberCores(rows: readonly CpuRow[]): readonly CpuRow[] {
   return rows.map(([id, core, ...rest]) => [id, lowest.get(core)!, ...rest]);
 }
 
-/** True when all units of a kind, and their parts, have as many CPUs: what the kubelet computes of means is true then. */
+/**
+ * True when all units of a kind, and their parts, have as many CPUs: what the kubelet computes of means is true then.
+ */
 export function isRegular({ cores, uncoreCaches, numaNodes, sockets }: Topology): boolean {
   return [cores, uncoreCaches, numaNodes, sockets].every(
     (units) => new Set(units.map(({ cpus }) => cpus.size)).size <= 1,

@@ -1,4 +1,5 @@
-// Run by scripts/conformance.mjs: node main.js PROGRAMS DECISIONS SEED. Ends with 1 when a difference is of no documented kind.
+// Run by scripts/conformance.mjs: node main.js PROGRAMS DECISIONS SEED. Ends with 1 when a difference is of no
+// documented kind.
 import { compareWithKubelet } from './compare';
 import { formatTally } from './format-tally';
 

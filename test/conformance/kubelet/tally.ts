@@ -4,7 +4,9 @@ import type { Kind } from './kinds';
 export class Tally {
   readonly compared = new Map<string, number>();
   readonly differences = new Map<Kind, number>();
-  /** Differences of no documented kind, each with all that repeats it. At most 20 are kept; `unexplained` counts all. */
+  /**
+   * Differences of no documented kind, each with all that repeats it. At most 20 are kept; `unexplained` counts all.
+   */
   readonly examples: string[] = [];
   unexplained = 0;
 

@@ -30,7 +30,9 @@ test.each`
 test('given an operator who does not offer it, then on is remarked, and off is not', () => {
   expect(chooseIdentity({}, { [POD]: 'on' }, 'app')).toEqual({
     isWanted: false,
-    remarks: [{ annotation: POD, because: 'the operator gives no container a file with its CPUs here (--cpu-identity)' }],
+    remarks: [
+      { annotation: POD, because: 'the operator gives no container a file with its CPUs here (--cpu-identity)' },
+    ],
   });
   expect(chooseIdentity({}, { [POD]: 'off' }, 'app')).toEqual({ isWanted: false, remarks: [] });
 });

@@ -1,4 +1,7 @@
-/* The topology manager's rules, one hint after the other, as a reference: the tables of src/core/hints have to agree with it. */
+/*
+ * The topology manager's rules, one hint after the other, as a reference: the tables of src/core/hints have to agree
+ * with it.
+ */
 import { CpuSet } from '../../../src/core/cpuset';
 import type { CpuHintRequest, MemoryHintRequest } from '../../../src/core/hints/providers';
 import type { TopologyManagerOptions, TopologyManagerPolicy } from '../../../src/core/model/settings';
@@ -34,7 +37,9 @@ export function countNodes(mask: NodeMask): number {
   return count;
 }
 
-/** Negative when a is better than b: fewer nodes, then nearer ones (if distances are given, by place), then lower ones. */
+/**
+ * Negative when a is better than b: fewer nodes, then nearer ones (if distances are given, by place), then lower ones.
+ */
 export type CompareMasks = (a: NodeMask, b: NodeMask) => number;
 
 export function compareMasksBy(distances: readonly (readonly number[])[] | undefined): CompareMasks {
@@ -58,8 +63,9 @@ export interface NodeAmounts {
 }
 
 /**
- * Hints for a request: every combination of nodes that has enough usable and contains `within`; preferred are those with as
- * few nodes as could hold the request on an idle machine, and those that `alsoPreferred` accepts. In ascending order of masks.
+ * Hints for a request: every combination of nodes that has enough usable and contains `within`; preferred are those
+ * with as few nodes as could hold the request on an idle machine, and those that `alsoPreferred` accepts. In ascending
+ * order of masks.
  */
 export function enumerateMasks(
   { total, usable }: NodeAmounts,
@@ -89,7 +95,9 @@ export function enumerateMasks(
   return hints;
 }
 
-/** Hints for exclusive CPUs. CPUs that can be taken over have to be, so combinations without their nodes are left out. */
+/**
+ * Hints for exclusive CPUs. CPUs that can be taken over have to be, so combinations without their nodes are left out.
+ */
 export function hintCpus({ topology, options, count, available, reusable }: CpuHintRequest): Hints {
   if (count < 1) return null;
   const usable = available.union(reusable);
@@ -144,9 +152,9 @@ export function hintMemory({ topology, bytes, freeBytes }: MemoryHintRequest): H
 /**
  * The masks that come out when one mask of each list is taken and all are intersected; the empty one left out.
  *
- * Instead of going through the product, counts for each mask how many ways lead to a superset of it: these counts multiply
- * (a and b are supersets of m just when their intersection is), and subtracting what lies above leaves the ways to the mask
- * itself. Costs nodes × 2^nodes for each list, whatever its length.
+ * Instead of going through the product, counts for each mask how many ways lead to a superset of it: these counts
+ * multiply (a and b are supersets of m just when their intersection is), and subtracting what lies above leaves the
+ * ways to the mask itself. Costs nodes × 2^nodes for each list, whatever its length.
  */
 export function reachableMasks(lists: readonly (readonly NodeMask[])[], nodeCount: number): NodeMask[] {
   const all = maskOfAll(nodeCount);

@@ -3,7 +3,9 @@ import { countFreeUnits } from '../../../src/core/model/free-units';
 import { build } from '../../cli/topology/machines';
 import { settingsWith } from '../transition/node-driver';
 
-/** 2 sockets of one NUMA node with two caches of 2 cores of 2 CPUs each: siblings are c and c + 8. CPU 0 is reserved. */
+/**
+ * 2 sockets of one NUMA node with two caches of 2 cores of 2 CPUs each: siblings are c and c + 8. CPU 0 is reserved.
+ */
 const topology = build(2, 1, 2, 2, 2);
 const count = (free: string, reserved = '0') =>
   countFreeUnits({ topology, settings: settingsWith({ reserved }), free: parseCpuList(free) });

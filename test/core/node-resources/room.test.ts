@@ -2,7 +2,8 @@ import { measureRoom } from '../../../src/core/node-resources/room';
 import { build } from '../../cli/topology/machines';
 import { NodeDriver } from '../transition/node-driver';
 
-// Two NUMA nodes of four cores with two threads: node 0 has CPUs 0-3 and 8-11, node 1 has 4-7 and 12-15. CPU 0 is reserved.
+// Two NUMA nodes of four cores with two threads: node 0 has CPUs 0-3 and 8-11, node 1 has 4-7 and 12-15. CPU 0 is
+// reserved.
 test.each`
   given                             | steps                       | cores | nodes | core  | numa
   ${'nothing runs'}                 | ${''}                       | ${7}  | ${2}  | ${14} | ${8}

@@ -32,7 +32,8 @@ test.each<[string, number, string]>([
   ['as many CPUs as one node has, halves of cores included, are refused', 4, 'refused RESOURCE_EXHAUSTED'],
   ['as many as one node has in whole cores are given', 2, 'cpus 2,8'],
 ])('full-pcpus-only and single-numa-node: %s', (_name, count, reply) => {
-  // Three cores of two threads in each node; one and a half cores of node 0, and all but one core of node 1, are not free.
+  // Three cores of two threads in each node; one and a half cores of node 0, and all but one core of node 1, are not
+  // free.
   const topology = buildTopology({
     cpus: Array.from({ length: 12 }, (_, id) => {
       const node = Math.floor((id % 6) / 3);

@@ -23,7 +23,10 @@ function passMs(): number {
 /** The slowest decision takes about 220 passes. A search through pairs of combinations would take 65,536. */
 const MOST_PASSES = 300;
 
-/** The time of the work in passes. A result above the limit is measured again: code is compiled late, and the garbage collector may run. */
+/**
+ * The time of the work in passes. A result above the limit is measured again: code is compiled late, and the garbage
+ * collector may run.
+ */
 function passesOf(decide: () => unknown, knownUnitMs: number): number {
   let passes = leastCpuMs(decide, { tries: 1 }) / knownUnitMs;
   for (let again = 0; again < 6 && passes > MOST_PASSES; again++) {

@@ -72,7 +72,10 @@ export interface DecisionCase {
   readonly request: PinRequest;
 }
 
-/** All combinations of machines, options, policies, occupied CPUs and requests; more than ten thousand for each number of nodes. */
+/**
+ * All combinations of machines, options, policies, occupied CPUs and requests; more than ten thousand for each number
+ * of nodes.
+ */
 export function* listDecisions(nodes: number): Generator<DecisionCase> {
   const shapes = [
     [nodes, 1024, 2],

@@ -12,7 +12,10 @@ import {
 import { createRandom, type Random } from '../../support/random';
 import { bareSnapshot } from './bare-snapshot';
 
-/** A small machine of uneven nodes: cores of one or two threads, in nodes of one to four cores, sockets of one or two nodes. */
+/**
+ * A small machine of uneven nodes: cores of one or two threads, in nodes of one to four cores, sockets of one or two
+ * nodes.
+ */
 function unevenMachine(random: Random): Topology {
   const cpus: CpuInfo[] = [];
   const threads = random.int(1, 2);
@@ -24,7 +27,9 @@ function unevenMachine(random: Random): Topology {
   return buildTopology({ cpus });
 }
 
-/** The pool with its floor, followers of random sets of nodes, and CPUs that lie idle in the pod or belong to others. */
+/**
+ * The pool with its floor, followers of random sets of nodes, and CPUs that lie idle in the pod or belong to others.
+ */
 function randomSnapshot(random: Random, always?: Partial<StaticPolicyOptions>): Snapshot {
   const topology = unevenMachine(random);
   const online = topology.online.toArray();
@@ -99,7 +104,10 @@ function* subsetsOf(ids: readonly number[]): Generator<CpuSet> {
 
 type Request = Parameters<(typeof POLICIES)['static']>[1];
 
-/** The CPUs that could be kept so that the request is met and the floors hold; undefined when there are none. Tries every subset. */
+/**
+ * The CPUs that could be kept so that the request is met and the floors hold; undefined when there are none. Tries
+ * every subset.
+ */
 function findKept(snapshot: Snapshot, request: Request): CpuSet | undefined {
   for (const kept of subsetsOf(snapshot.free.toArray())) {
     const decision = POLICIES.static(withoutFloors(snapshot, snapshot.free.minus(kept)), request);

@@ -7,7 +7,10 @@ import { cpus, NodeDriver, settingsWith } from '../transition/node-driver';
 
 const GiB = 2 ** 30;
 
-/** Nodes 0 and 1 with CPUs 0-3 and 4-7 and 8 GiB each, 2 with 8 GiB alone and nearer to 0 than 1 is, 3 with CPUs 8-9 and no memory. */
+/**
+ * Nodes 0 and 1 with CPUs 0-3 and 4-7 and 8 GiB each, 2 with 8 GiB alone and nearer to 0 than 1 is, 3 with CPUs 8-9 and
+ * no memory.
+ */
 const MACHINE = buildTopology({
   cpus: Array.from({ length: 10 }, (_, id) => ({
     id,

@@ -36,8 +36,8 @@ function answers({ spec, container }: Case): { readonly known: number; readonly 
 }
 
 /**
- * The one kind of difference: the container has no CPU limit of its own, so its message has the pod's. When its shares are those of the pod
- * too, it can't be told from a container that asks for all CPUs of its pod.
+ * The one kind of difference: the container has no CPU limit of its own, so its message has the pod's. When its shares
+ * are those of the pod too, it can't be told from a container that asks for all CPUs of its pod.
  */
 function looksLikeItsPod({ spec: { podResources }, container }: Case): boolean {
   const limit = podResources?.limitMilliCpu;

@@ -4,7 +4,9 @@ import { POLICIES } from '../../../src/core/policy';
 import { buildTopology } from '../../../src/core/topology';
 import { bareSnapshot } from './bare-snapshot';
 
-/** Cores of CPUs 0-1, 2-3 and 4-5 in NUMA node 0, of 6-7, 8 and 9-10 in node 1: the second thread of core 8 is offline. */
+/**
+ * Cores of CPUs 0-1, 2-3 and 4-5 in NUMA node 0, of 6-7, 8 and 9-10 in node 1: the second thread of core 8 is offline.
+ */
 const topology = buildTopology({
   cpus: [0, 0, 2, 2, 4, 4, 6, 6, 8, 9, 9].map((core, id) => {
     const numaNode = id < 6 ? 0 : 1;

@@ -1,7 +1,9 @@
 import { buildTopology, joinReadings, type CpuInfo } from '../../../src/core/topology';
 import { parseCpuList } from '../../../src/core/cpuset';
 
-/** Two cores of two threads for each NUMA node; like the reader, a core has the number of its lowest CPU that is online. */
+/**
+ * Two cores of two threads for each NUMA node; like the reader, a core has the number of its lowest CPU that is online.
+ */
 function machineOf(online: string) {
   const all = parseCpuList(online);
   const lowest = (id: number): number => [id % 4, (id % 4) + 4].find((each) => all.has(each))!;

@@ -6,7 +6,8 @@ import { describeUnmet } from '../../../src/core/verdict/unmet-request';
 import { specOf } from '../../support/spec-of';
 import { EIGHT_CPUS, NodeDriver, without, type Rules } from './node-driver';
 
-// CPUs and memory nodes that a request brings: from a workload of CRI-O, another NRI plugin, or the kubelet's memory manager.
+// CPUs and memory nodes that a request brings: from a workload of CRI-O, another NRI plugin, or the kubelet's memory
+// manager.
 
 /** Two NUMA nodes, each with 4 GiB. */
 const MEMORY = [0, 1].map((id) => ({

@@ -276,7 +276,10 @@ describe('given a policy that pods may not choose', () => {
 });
 
 describe('given a start of cpusetd', () => {
-  /** Starts cpusetd again: it remembers assignments, and the runtime has the annotations that sandboxes were created with. */
+  /**
+   * Starts cpusetd again: it remembers assignments, and the runtime has the annotations that sandboxes were created
+   * with.
+   */
   function restart(node: Node, asked: Readonly<Record<string, string>>): Node {
     const next = new Node();
     for (const assignment of node.model.assignments.values()) next.model.apply({ kind: 'put-assignment', assignment });

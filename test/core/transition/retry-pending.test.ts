@@ -3,8 +3,8 @@ import { judge } from '../../../src/core/verdict/judge';
 import { NodeDriver, podOf, resourcesOf, without, EIGHT_CPUS, type Rules } from './node-driver';
 
 /**
- * Eight CPUs, one reserved. While cpusetd was away `late` containers started, as `pod/name count`; `before` is what it knew
- * before.
+ * Eight CPUs, one reserved. While cpusetd was away `late` containers started, as `pod/name count`; `before` is what it
+ * knew before.
  */
 function meet({ before = '', late, rules = {} }: { before?: string; late: string; rules?: Rules }): NodeDriver {
   const node = new NodeDriver(EIGHT_CPUS, rules).run(before);

@@ -4,7 +4,10 @@ import { explainOldRules, judge } from '../../../src/core/verdict/judge';
 import type { Observation } from '../../../src/core/verdict/observation';
 import { cpus, machineOf, NodeDriver, settingsWith, without, type Rules } from '../transition/node-driver';
 
-/** `1,5`; `1,5 on 1` for processes that run elsewhere; `1,5 on 1 of 0-4` for a limited parent; `gone`, `unreadable`, `never` observed. */
+/**
+ * `1,5`; `1,5 on 1` for processes that run elsewhere; `1,5 on 1 of 0-4` for a limited parent; `gone`, `unreadable`,
+ * `never` observed.
+ */
 function observationOf(text: string): Observation | undefined {
   if (text === 'never') return undefined;
   if (text === 'gone') return { kind: 'gone' };

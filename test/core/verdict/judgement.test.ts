@@ -5,7 +5,9 @@ import type { Seen } from '../../../src/core/verdict/observation';
 import { buildTopology } from '../../../src/core/topology';
 import { cpus, NodeDriver, settingsWith, without } from '../transition/node-driver';
 
-/** The judgement of a container that was observed just now; `has` is the kernel's cpuset, the promised one by default. */
+/**
+ * The judgement of a container that was observed just now; `has` is the kernel's cpuset, the promised one by default.
+ */
 function lookAt(node: NodeDriver, target: string, has = node.container(target)!.promise!.cpus.toString()): Judgement {
   const container = node.container(target)!;
   const observation = { kind: 'seen', cpus: cpus(has), effective: cpus(has), mems: CpuSet.empty } as const;

@@ -15,8 +15,8 @@ const UNKNOWN_ENUM_VALUE = 4242;
 const MAX_DEPTH = 8;
 
 /**
- * The bytes of a message with every published field set, and at every level with fields of each wire type that no release has.
- * Encoded from the table alone, so that it does not depend on the code under test.
+ * The bytes of a message with every published field set, and at every level with fields of each wire type that no
+ * release has. Encoded from the table alone, so that it does not depend on the code under test.
  */
 export function composeMessage(table: CriTable, name: string, depth = 0): Uint8Array {
   const writer = new BinaryWriter();

@@ -5,8 +5,8 @@ import { Bench, type Handler, type Outcome, type TestClient } from '../proxy/har
 import { composeMessage } from './compose-message';
 import { readCriTable, type TableMethod } from './cri-table';
 
-// One session over every method of CRI, and some unknown ones: once on the runtime's own socket, once through the proxy with
-// all interceptors of cpusetd in it. Both sides must see the same bytes.
+// One session over every method of CRI, and some unknown ones: once on the runtime's own socket, once through the proxy
+// with all interceptors of cpusetd in it. Both sides must see the same bytes.
 
 const table = readCriTable();
 const invented = ['/runtime.v1.RuntimeService/Invented', '/made.up.v9.Service/Method'].map((path): TableMethod => {

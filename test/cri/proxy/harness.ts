@@ -10,7 +10,10 @@ export type Handlers = Readonly<Record<string, Handler>>;
 
 const identity = (bytes: Buffer): Buffer => bytes;
 
-/** A real gRPC server on a unix socket that passes bytes. Every handler is a stream handler: on the wire unary calls are the same. */
+/**
+ * A real gRPC server on a unix socket that passes bytes. Every handler is a stream handler: on the wire unary calls are
+ * the same.
+ */
 export async function startRuntime(path: string, handlers: Handlers): Promise<grpc.Server> {
   const server = new grpc.Server({ 'grpc.max_receive_message_length': -1 });
   const methods = Object.keys(handlers).map((method) => [

@@ -5,7 +5,10 @@ import { toDetailedStatus } from '../../../src/cri/proxy/proxy-errors';
 
 const proxyFolder = join(__dirname, '../../../src/cri/proxy');
 
-/** The imports that each folder of the protocols may have: other files of the protocols, gRPC's status, Node and protobuf. */
+/**
+ * The imports that each folder of the protocols may have: other files of the protocols, gRPC's status, Node and
+ * protobuf.
+ */
 const allowedImport =
   /^(\.\/|\.\.\/http2\/|\.\.\/\.\.\/\.\.\/\.\.\/gen\/google\/rpc\/|\.\.\/\.\.\/\.\.\/wire$|node:|@bufbuild\/)/;
 

@@ -6,8 +6,8 @@ import { Bench } from './harness';
 import { waitUntil } from '../../support/wait-until';
 import { startStrictRuntime } from './strict-runtime';
 
-// nghttp2 stands on both sides and ends a connection on any wrong window, frame or header block; with small windows every
-// hold, append, refusal and cancellation has to be accounted for to the byte.
+// nghttp2 stands on both sides and ends a connection on any wrong window, frame or header block; with small windows
+// every hold, append, refusal and cancellation has to be accounted for to the byte.
 
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 

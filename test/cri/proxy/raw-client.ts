@@ -51,7 +51,10 @@ export interface RawClient {
   hasEnded(streamId: number): boolean;
 }
 
-/** A connection that sends arbitrary bytes. With `answers` it acknowledges PING and SETTINGS, as every HTTP/2 library does by itself. */
+/**
+ * A connection that sends arbitrary bytes. With `answers` it acknowledges PING and SETTINGS, as every HTTP/2 library
+ * does by itself.
+ */
 export function connectRaw(path: string, { answers = false } = {}): RawClient {
   const frames: Frame[] = [];
   const reader = new FrameReader({ expectPreface: false });

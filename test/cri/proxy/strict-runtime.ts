@@ -17,8 +17,8 @@ import { encodeHeaders } from '../../../src/cri/proxy/http2/hpack-encoder';
 import { formatSettings } from '../../../src/cri/proxy/http2/settings';
 
 /**
- * A runtime that counts its windows to the byte (nghttp2 in Node forgives a connection's window) and credits late: it answers each
- * call with the digest of its request, and records every byte too many and every unexpected frame.
+ * A runtime that counts its windows to the byte (nghttp2 in Node forgives a connection's window) and credits late: it
+ * answers each call with the digest of its request, and records every byte too many and every unexpected frame.
  */
 export function startStrictRuntime(path: string, initialWindowBytes: number): { server: Server; violations: string[] } {
   const violations: string[] = [];

@@ -29,7 +29,9 @@ interface KillableDaemon {
   kill(): Promise<void>;
 }
 
-/** Kills the daemon at the request of this number. @returns the number of requests so far, and a function that ends this */
+/**
+ * Kills the daemon at the request of this number. @returns the number of requests so far, and a function that ends this
+ */
 function armRequests(
   at: number,
   killPoint: KillPoint,
@@ -50,8 +52,8 @@ function armRequests(
 }
 
 /**
- * A fake runtime with cgroups of plain files. Only the runtime writes them: the daemon moves containers by its answers, so a lost answer
- * loses moves too.
+ * A fake runtime with cgroups of plain files. Only the runtime writes them: the daemon moves containers by its answers,
+ * so a lost answer loses moves too.
  */
 class Node {
   readonly folder = mkdtempSync(join(tmpdir(), 'cpusetd-c-'));
@@ -141,7 +143,10 @@ function findBroken(node: Node, { containers }: ShownStatus): string[] {
   return broken;
 }
 
-/** Runs a daemon that is killed at request `at`, and another after it. @returns problems, and the number of requests of the history */
+/**
+ * Runs a daemon that is killed at request `at`, and another after it. @returns problems, and the number of requests of
+ * the history
+ */
 async function runHistory(at: number, killPoint: KillPoint): Promise<{ broken: string[]; asked: number }> {
   return withSysfs(loadMachine(MACHINE), async (sysfsRoot) => {
     const node = new Node();

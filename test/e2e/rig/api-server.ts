@@ -45,8 +45,9 @@ interface ControlPlaneEvents {
 const statusCannotBuild = 3;
 
 /**
- * `describe` for tests that need the real API server. Without one, a line on stderr says why and they are skipped; with CI=true they
- * fail, unless only Go or the way to its modules is missing. The first call on a machine compiles it (about five minutes).
+ * `describe` for tests that need the real API server. Without one, a line on stderr says why and they are skipped; with
+ * CI=true they fail, unless only Go or the way to its modules is missing. The first call on a machine compiles it
+ * (about five minutes).
  * @param modules further modules of scripts/go-programs whose programs are needed
  */
 export function requireApiServer(...modules: readonly string[]): Define {

@@ -34,8 +34,9 @@ export interface ScriptOptions {
 const deadlineMs = 180_000;
 
 /**
- * A script of the project that runs a server as long as this process lives: the other end of scripts/shared/serve-attached.mjs. It prints
- * events, takes commands on standard input, and stops its server when that closes, also after a crash of this process.
+ * A script of the project that runs a server as long as this process lives: the other end of
+ * scripts/shared/serve-attached.mjs. It prints events, takes commands on standard input, and stops its server when that
+ * closes, also after a crash of this process.
  */
 export class AttachedScript<Events extends ScriptEvents> {
   private readonly what: string;

@@ -29,7 +29,9 @@ export interface BundleProcessOptions {
 
 export const bundle = join(projectRoot(), 'dist/cpusetd.js');
 
-/** A command of the built cpusetd that runs until it is ended. It can be killed and started again any number of times. */
+/**
+ * A command of the built cpusetd that runs until it is ended. It can be killed and started again any number of times.
+ */
 export class BundleProcess {
   readonly log = new LineLog<LogLine>();
   private child: ChildProcess | undefined;

@@ -2,7 +2,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from './project-root';
 
-/** The mount point of the hierarchy with the cpuset controller: cgroup v1 has a hierarchy for it, v2 has one for all controllers. */
+/**
+ * The mount point of the hierarchy with the cpuset controller: cgroup v1 has a hierarchy for it, v2 has one for all
+ * controllers.
+ */
 const cpusetMount = (): string =>
   existsSync('/sys/fs/cgroup/cgroup.controllers') ? '/sys/fs/cgroup' : '/sys/fs/cgroup/cpuset';
 
@@ -49,7 +52,10 @@ export function readQuotaUs(cgroupPath: string): number {
   return quota === 'max' ? -1 : Number(quota);
 }
 
-/** The CPU shares of a cgroup: what the kernel has on v1, `weight N` on v2. @throws ENOENT when the cgroup does not exist */
+/**
+ * The CPU shares of a cgroup: what the kernel has on v1, `weight N` on v2. @throws ENOENT when the cgroup does not
+ * exist
+ */
 export function readShares(cgroupPath: string): string {
   const isV2 = existsSync('/sys/fs/cgroup/cgroup.controllers');
   const file = isV2 ? join(cgroupPath, 'cpu.weight') : join('cpu', cgroupPath, 'cpu.shares');

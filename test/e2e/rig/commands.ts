@@ -1,8 +1,8 @@
 /** Commands for containers of the rig's busybox image. */
 
 /**
- * Prints the CPUs that the first process may run on (kernel list format) before anything else, and then sleeps. The shell itself reads
- * its status: there is no second process.
+ * Prints the CPUs that the first process may run on (kernel list format) before anything else, and then sleeps. The
+ * shell itself reads its status: there is no second process.
  */
 export const printMaskThenSleep: readonly string[] = ['sh', '-c', `${printOwnMask()}; exec sleep 2147483647`];
 

@@ -66,7 +66,10 @@ export class RunningContainer {
     return Buffer.from(stdout).toString();
   }
 
-  /** Runs a command inside that prints `done` when the test lets it end. Resolves when it has begun. Works once for each container. */
+  /**
+   * Runs a command inside that prints `done` when the test lets it end. Resolves when it has begun. Works once for each
+   * container.
+   */
   async execHeld(): Promise<HeldCommand> {
     const output = this.exec('sh', '-c', 'mkfifo /tmp/go && read -r line < /tmp/go; echo done');
     output.catch(() => undefined); // the caller gets the error

@@ -31,8 +31,8 @@ const lockDir = join(tmpdir(), `cpusetd-locks-${process.pid}`);
 const users = new Set<Daemon>();
 
 /**
- * The built daemon as a process, with state and sockets in a folder of its own. It can be killed and started again on the same state any
- * number of times.
+ * The built daemon as a process, with state and sockets in a folder of its own. It can be killed and started again on
+ * the same state any number of times.
  */
 export class Daemon extends BundleProcess {
   readonly dir: string;
@@ -69,7 +69,10 @@ export class Daemon extends BundleProcess {
     return this.options.bundle !== undefined;
   }
 
-  /** Waits until the process of the last start serves the runtime (a plugin is synchronized, a proxy listens) and its admin socket. */
+  /**
+   * Waits until the process of the last start serves the runtime (a plugin is synchronized, a proxy listens) and its
+   * admin socket.
+   */
   async ready(): Promise<void> {
     const serves = this.options.args.includes('cri-proxy') ? 'the CRI proxy listens' : 'synchronized with the runtime';
     // Either may come first.

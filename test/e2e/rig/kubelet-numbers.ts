@@ -5,13 +5,19 @@ export type Qos = 'guaranteed' | 'burstable' | 'besteffort';
 
 /** The resources of one container in a pod spec. Requests default to limits, as in the API server. */
 export interface ResourceSpec {
-  /** Whole CPUs as request and limit, with 64 MiB of memory: this makes a container Guaranteed. It replaces the other fields. */
+  /**
+   * Whole CPUs as request and limit, with 64 MiB of memory: this makes a container Guaranteed. It replaces the other
+   * fields.
+   */
   readonly cpus?: number;
   readonly cpuRequestMilli?: number;
   readonly cpuLimitMilli?: number;
   readonly memoryRequestBytes?: number;
   readonly memoryLimitBytes?: number;
-  /** Bytes by the size of a page as CRI has it, `2MB`. The kubelet sends all sizes of the machine, those that nobody asks for with 0. */
+  /**
+   * Bytes by the size of a page as CRI has it, `2MB`. The kubelet sends all sizes of the machine, those that nobody
+   * asks for with 0.
+   */
   readonly hugePages?: Readonly<Record<string, number>>;
 }
 
@@ -61,7 +67,9 @@ export function toContainerResources(spec: ResourceSpec, qos: Qos): LinuxContain
   });
 }
 
-/** The resources in RunPodSandbox: sums over the containers of the pod, with a limit only where every container has one. */
+/**
+ * The resources in RunPodSandbox: sums over the containers of the pod, with a limit only where every container has one.
+ */
 export function toPodResources(containers: readonly ResourceSpec[]): LinuxContainerResources {
   const all = containers.map(resolve);
   const sum = (amounts: readonly (number | undefined)[]) =>

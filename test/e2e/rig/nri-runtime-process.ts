@@ -22,7 +22,10 @@ interface Line {
   readonly ms?: number;
 }
 
-/** The runtime's side of NRI by its own package, in a process: it has no containers, and relays one request after the other to its plugins. */
+/**
+ * The runtime's side of NRI by its own package, in a process: it has no containers, and relays one request after the
+ * other to its plugins.
+ */
 export class NriRuntimeProcess {
   private readonly lines = new LineLog<Line>();
   private readonly child: ChildProcess;

@@ -87,12 +87,16 @@ export class RunningPod {
     return pod;
   }
 
-  /** The pause container of the sandbox. Only its cgroup and its processes can be read: it has no log and no id in CRI. */
+  /**
+   * The pause container of the sandbox. Only its cgroup and its processes can be read: it has no log and no id in CRI.
+   */
   get pause(): RunningContainer {
     return new RunningContainer(this.channel, this.id, 'pause', this.cgroupOf(this.id), '');
   }
 
-  /** Creates a container of the spec, without starting it. Called again, it restarts the container as the kubelet does. */
+  /**
+   * Creates a container of the spec, without starting it. Called again, it restarts the container as the kubelet does.
+   */
   async createContainer(name: string): Promise<RunningContainer> {
     const spec = this.spec.containers.find((container) => container.name === name);
     if (spec === undefined) throw new Error(`pod ${this.name} has no container ${name} in its spec`);

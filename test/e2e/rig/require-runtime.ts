@@ -4,7 +4,10 @@ import { readChosenNames } from '../../support/chosen-names';
 import { type Define, listAsNotRun, missing } from './missing';
 import { projectRoot } from './project-root';
 
-/** `trixie` and `sid` are Debian's containerd 1.7 and 2.x, `release` is a newer one, `crio` is CRI-O: see scripts/runtime/README.md. */
+/**
+ * `trixie` and `sid` are Debian's containerd 1.7 and 2.x, `release` is a newer one, `crio` is CRI-O: see
+ * scripts/runtime/README.md.
+ */
 export type Suite = 'trixie' | 'sid' | 'release' | 'crio';
 
 /** The names of the runtimes in titles of tests. */
@@ -23,12 +26,12 @@ export const oneRuntime = 'sid' satisfies Suite;
 const statusCannotBuild = 3;
 
 /**
- * `describe` for tests that need the real runtime of the suite. Without one, a line on stderr says why and the tests are skipped; with
- * CI=true they fail, unless only Go or the way to its modules is missing. Nothing is defined for suites that are not in CPUSETD_SUITES (names with commas between;
- * unset: all).
+ * `describe` for tests that need the real runtime of the suite. Without one, a line on stderr says why and the tests
+ * are skipped; with CI=true they fail, unless only Go or the way to its modules is missing. Nothing is defined for
+ * suites that are not in CPUSETD_SUITES (names with commas between; unset: all).
  *
- * The first call on a machine builds the suite (a root of Debian: about 20 s; a release or CRI-O: about three minutes); later ones
- * find it in the cache.
+ * The first call on a machine builds the suite (a root of Debian: about 20 s; a release or CRI-O: about three minutes);
+ * later ones find it in the cache.
  */
 export function requireRuntime(suite: Suite): Define {
   if (readChosenNames('CPUSETD_SUITES', suites)?.includes(suite) === false) return () => undefined;
@@ -37,7 +40,10 @@ export function requireRuntime(suite: Suite): Define {
   return status === statusCannotBuild ? listAsNotRun(runtimeNames[suite], why) : missing(runtimeNames[suite], why);
 }
 
-/** Defines the same tests on containerd 1.7, on 2.x, on a release and on CRI-O. The name of the runtime is added to the title. */
+/**
+ * Defines the same tests on containerd 1.7, on 2.x, on a release and on CRI-O. The name of the runtime is added to the
+ * title.
+ */
 export function onEachRuntime(title: string, tests: (suite: Suite) => void): void {
   onRuntimes(suites, title, tests);
 }
@@ -47,7 +53,10 @@ export function onRuntimes(these: readonly Suite[], title: string, tests: (suite
   for (const suite of these) requireRuntime(suite)(`${title}, on ${runtimeNames[suite]}`, () => tests(suite));
 }
 
-/** Defines tests inside of `onEachRuntime` or `onRuntimes` whose claim does not depend on the runtime: on one runtime only. */
+/**
+ * Defines tests inside of `onEachRuntime` or `onRuntimes` whose claim does not depend on the runtime: on one runtime
+ * only.
+ */
 export function defineOnce(suite: Suite, tests: () => void): void {
   if (suite === oneRuntime) tests();
 }

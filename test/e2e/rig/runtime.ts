@@ -42,15 +42,15 @@ export interface RuntimeFacts {
 export interface Runtime extends RuntimeFacts {
   readonly kubelet: Kubelet;
   /**
-   * A kubelet on another socket, such as that of a CRI proxy in front of this runtime. `service`: another gRPC service name for the same
-   * messages, such as that of kubelets before 1.26.
+   * A kubelet on another socket, such as that of a CRI proxy in front of this runtime. `service`: another gRPC service
+   * name for the same messages, such as that of kubelets before 1.26.
    */
   kubeletAt(criSocket: string, service?: string): Kubelet;
   /** Kills containerd or CRI-O (SIGKILL); containers go on. */
   kill(): Promise<void>;
   /**
-   * Ends the runtime and all containers at once, as a power failure does, and removes their cgroups, mounts and files in /run; its records and
-   * images are kept.
+   * Ends the runtime and all containers at once, as a power failure does, and removes their cgroups, mounts and files
+   * in /run; its records and images are kept.
    */
   powerOff(): Promise<void>;
   /** Starts the runtime again on its state, and waits until it is ready for pods. */
@@ -71,7 +71,9 @@ export interface RuntimeOptions {
   readonly ownNetwork?: boolean;
   /** The command that runs the runtime, instead of `ownNetwork`: {@link inCgroup}. */
   readonly launcher?: readonly string[];
-  /** The parent of its folder. Folders of killed runs are removed from it. Its path is short, because of the sockets. */
+  /**
+   * The parent of its folder. Folders of killed runs are removed from it. Its path is short, because of the sockets.
+   */
   readonly parent?: string;
 }
 

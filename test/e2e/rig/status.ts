@@ -55,15 +55,18 @@ export interface ShownStatus {
   readonly idle: readonly { readonly cpus: string; readonly planned?: boolean }[];
 }
 
-/** Runs a command of the built program against the admin socket of this daemon. Gives its standard output. @throws unless it exits with 0 */
+/**
+ * Runs a command of the built program against the admin socket of this daemon. Gives its standard output. @throws
+ * unless it exits with 0
+ */
 export async function askDaemon(daemon: Daemon, ...command: string[]): Promise<string> {
   const args = [bundle, ...command, '--admin-socket', daemon.adminSocket];
   return (await run(daemon.node, args)).stdout;
 }
 
 /**
- * Reads the status of this daemon over its admin socket: what `cpusetd status -o json` prints, without a process for each look. A daemon on
- * another Node is asked by the command, on that Node.
+ * Reads the status of this daemon over its admin socket: what `cpusetd status -o json` prints, without a process for
+ * each look. A daemon on another Node is asked by the command, on that Node.
  *
  * @throws when a container in it contradicts itself: so every call in every test checks that none does
  */

@@ -42,8 +42,8 @@ export const seeds = (): readonly Uint8Array[] =>
   );
 
 /**
- * A topology, a pod, and a bound pod with a result, all of any shape: a fit gives the pod what it requests, of zones that have it free; claims
- * are the same after they were written and read again.
+ * A topology, a pod, and a bound pod with a result, all of any shape: a fit gives the pod what it requests, of zones
+ * that have it free; claims are the same after they were written and read again.
  */
 export function fuzz(data: Buffer): void {
   const { topology: object, pod, bound } = parse(data);

@@ -42,7 +42,9 @@ export const seeds = (): readonly Uint8Array[] =>
     ]),
   );
 
-/** Any bytes of both sides, in any order and any pieces, can only end connections; no more bytes are held than allowed. */
+/**
+ * Any bytes of both sides, in any order and any pieces, can only end connections; no more bytes are held than allowed.
+ */
 export async function fuzz(data: Buffer): Promise<void> {
   const held = new MemoryBudget(MAX_HELD_BYTES);
   const [kubelet, runtime] = [standIn(), standIn()];
@@ -95,7 +97,9 @@ function standIn(): Socket {
   return socket as unknown as Socket;
 }
 
-/** The encoding of one side's bytes in an input: two bytes of length, with the side in the highest bit, then the bytes. */
+/**
+ * The encoding of one side's bytes in an input: two bytes of length, with the side in the highest bit, then the bytes.
+ */
 function turn(side: 'kubelet' | 'runtime', bytes: Buffer): Buffer {
   const head = Buffer.alloc(2);
   head.writeUInt16BE(bytes.length | (side === 'runtime' ? 0x8000 : 0));

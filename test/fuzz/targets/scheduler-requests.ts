@@ -68,8 +68,8 @@ export const seeds = (): readonly Uint8Array[] =>
   ].map(([verb, body]) => Buffer.from(`${VERBS[verb as number]![0]}${JSON.stringify(body)}`));
 
 /**
- * The first byte chooses the verb, the rest is the body. Each request is refused as none of the protocol, or answered: filter puts each node
- * on one side, and scores are whole numbers in their range.
+ * The first byte chooses the verb, the rest is the body. Each request is refused as none of the protocol, or answered:
+ * filter puts each node on one side, and scores are whole numbers in their range.
  */
 export async function fuzz(data: Buffer): Promise<void> {
   const verb = VERBS.find((name) => name.charCodeAt(0) === data[0]) ?? VERBS[(data[0] ?? 0) % VERBS.length]!;

@@ -15,7 +15,10 @@ let root: string;
 beforeEach(() => (root = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'inner-'))));
 afterEach(() => rmSync(root, { recursive: true }));
 
-/** Plain files with the two rules of version 1: a cgroup has no CPU that its parent lacks, and all that its children have. */
+/**
+ * Plain files with the two rules of version 1: a cgroup has no CPU that its parent lacks, and all that its children
+ * have.
+ */
 class Kernel extends CgroupFiles {
   refusals = 0;
 

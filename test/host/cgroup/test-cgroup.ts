@@ -8,7 +8,10 @@ import { waitUntil } from '../../support/wait-until';
 
 const CGROUP_ROOT = '/sys/fs/cgroup';
 
-/** A cgroup of this kernel for one test; `remove` removes it with all below it. In version 2 its children get the controllers too. */
+/**
+ * A cgroup of this kernel for one test; `remove` removes it with all below it. In version 2 its children get the
+ * controllers too.
+ */
 export class TestCgroup {
   readonly cgroups: Cgroups = openCgroups({ cgroupRoot: CGROUP_ROOT, nowMs: () => 0 }); // a busy kernel takes long
   readonly dir: string;
@@ -82,8 +85,9 @@ function removeTree(folder: string): void {
 }
 
 /**
- * `describe` for tests that need root, two CPUs and a cpuset hierarchy. Without these the tests fail in CI and are skipped elsewhere.
- * Tests of one cgroup version are skipped, also in CI, when the kernel has the other version mounted.
+ * `describe` for tests that need root, two CPUs and a cpuset hierarchy. Without these the tests fail in CI and are
+ * skipped elsewhere. Tests of one cgroup version are skipped, also in CI, when the kernel has the other version
+ * mounted.
  */
 export function describeOnKernel(name: string, version: 'any' | 1, body: () => void): void {
   const found = readVersion();

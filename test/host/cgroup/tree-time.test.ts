@@ -19,7 +19,9 @@ const textOf = (folder: string): string => readFileSync(join(folder, 'cpuset.cpu
 const childrenOf = (folder: string): string[] =>
   readdirSync(folder, { withFileTypes: true }).flatMap((each) => (each.isDirectory() ? [join(folder, each.name)] : []));
 
-/** Behaves like version 1: a parent can't give up a CPU that a child has. Each write takes a millisecond of the clock. */
+/**
+ * Behaves like version 1: a parent can't give up a CPU that a child has. Each write takes a millisecond of the clock.
+ */
 class SlowKernel extends CgroupFiles {
   nowMs = 1_000;
 

@@ -8,7 +8,8 @@ import { Credentials } from '../../../src/kube/api/credentials';
 import { KubeClient } from '../../../src/kube/api/kube-client';
 import { slowness, waitUntil } from '../../support/wait-until';
 
-// With any file or program in the kubeconfig a call ends in time with an error that names it, and the daemon's thread is not blocked.
+// With any file or program in the kubeconfig a call ends in time with an error that names it, and the daemon's thread
+// is not blocked.
 
 let dir: string;
 let end: AbortController;

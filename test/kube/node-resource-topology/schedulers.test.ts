@@ -31,7 +31,9 @@ function machineNamed(name: string): Topology {
   return readMachine(loadMachine(name));
 }
 
-/** The recorded machine whose node 2 has no CPUs and whose node 1 has no memory, with the ids of these two exchanged. */
+/**
+ * The recorded machine whose node 2 has no CPUs and whose node 1 has no memory, with the ids of these two exchanged.
+ */
 function cpulessInTheMiddle(): Topology {
   const swap = (path: string): string =>
     path.replace(/\/node([12])(?=\/|$)/g, (_all, id) => `/node${id === '1' ? '2' : '1'}`);
@@ -236,7 +238,10 @@ function removePod(model: NodeModel, { name, containers }: PodModel): void {
   ]);
 }
 
-/** The plugin does not count the shared CPUs of pods that are not Guaranteed, so a node may have none left for a numa pod. */
+/**
+ * The plugin does not count the shared CPUs of pods that are not Guaranteed, so a node may have none left for a numa
+ * pod.
+ */
 function hasNothingToShare(pod: PodModel, refused: string): boolean {
   return qosOf(pod) !== 'Guaranteed' && /all nodes together share \d+/.test(refused);
 }
@@ -274,7 +279,8 @@ describe('scheduler-plugins, over random histories', () => {
         counts.refused++;
         const given = isExclusive && tryAll(model, creationsOf(pod)) === undefined;
         if (given) counts.falselyRefused++;
-        // Only where the floor is subtracted from a zone that the node would have filled; a pod with one container always runs.
+        // Only where the floor is subtracted from a zone that the node would have filled; a pod with one container
+        // always runs.
         if (given)
           expect({ seed, step, hasFloor, containers: pod.containers.length > 1 }).toEqual({
             seed,

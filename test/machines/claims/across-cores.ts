@@ -4,8 +4,8 @@ import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
 
 /**
- * One thread of each core is taken, as long as there are cores. As in the kubelet, the lowest CPU numbers are taken, which are on
- * different cores only where the kernel numbers siblings far apart.
+ * One thread of each core is taken, as long as there are cores. As in the kubelet, the lowest CPU numbers are taken,
+ * which are on different cores only where the kernel numbers siblings far apart.
  */
 export const acrossCores: Claim = {
   name: 'distribute-cpus-across-cores',

@@ -3,7 +3,10 @@ import { parseCpuList } from '../../../src/core/cpuset';
 import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
 
-/** A container needs more CPUs than a node has: without the option one node is filled first, with it each node gives the same number. */
+/**
+ * A container needs more CPUs than a node has: without the option one node is filled first, with it each node gives the
+ * same number.
+ */
 export const acrossNuma: Claim = {
   name: 'distribute-cpus-across-numa',
   when: ({ name }) => name === '2x8x2-4numa',

@@ -20,7 +20,10 @@ interface Audit {
   }[];
 }
 
-/** A task, a thread of the kernel and an interrupt that are put onto an exclusive CPU are found by `cpusetd audit`, with what they did there. */
+/**
+ * A task, a thread of the kernel and an interrupt that are put onto an exclusive CPU are found by `cpusetd audit`, with
+ * what they did there.
+ */
 export const auditFinds: Claim = {
   name: 'audit finds who is there',
   when: ({ name }) => name === '2x4x2-2numa',

@@ -3,7 +3,10 @@ import { parseCpuList } from '../../../src/core/cpuset';
 import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
 
-/** The second container gets an L3 cache of its own. Without the option it would share one with the first, across two caches. */
+/**
+ * The second container gets an L3 cache of its own. Without the option it would share one with the first, across two
+ * caches.
+ */
 export const byUncoreCache: Claim = {
   name: 'prefer-align-cpus-by-uncorecache',
   when: ({ cachesPerSocket }) => cachesPerSocket > 1,

@@ -5,8 +5,8 @@ import type { Claim } from '../claim';
 import { pinned, shared } from '../guest/specs';
 
 /**
- * A CPU goes offline and returns while a QoS class has no container. On cgroup v1 the kernel removes it from the class's cgroup and
- * does not add it again, so a container with this CPU can start only if cpusetd adds it.
+ * A CPU goes offline and returns while a QoS class has no container. On cgroup v1 the kernel removes it from the
+ * class's cgroup and does not add it again, so a container with this CPU can start only if cpusetd adds it.
  */
 export const cpuBackToClass: Claim = {
   name: 'CPU back; class empty',

@@ -7,8 +7,8 @@ import type { Claim } from '../claim';
 import { pinned, shared } from '../guest/specs';
 
 /**
- * CPUs go offline and come back while pinned and shared containers run. The rest of a promise is kept, a broken promise has that
- * verdict, no other container gets the CPUs, and everything is as before when they are back.
+ * CPUs go offline and come back while pinned and shared containers run. The rest of a promise is kept, a broken promise
+ * has that verdict, no other container gets the CPUs, and everything is as before when they are back.
  */
 export const cpuOffline: Claim = {
   name: 'CPU offline and back',
@@ -65,7 +65,8 @@ export const cpuOffline: Claim = {
       context.note(`the pool has ${other} again after ${ms} ms`);
       await context.untilVerdict(daemon, web, 'kept');
 
-      // The class had no container meanwhile. On v1 the kernel removes the CPU from all cgroups, and adds it to none again.
+      // The class had no container meanwhile. On v1 the kernel removes the CPU from all cgroups, and adds it to none
+      // again.
       const late = await context.startOne({ name: 'late', command: printMaskThenSleep });
       assert.equal(await late.firstLine(), pool.toString());
     } finally {

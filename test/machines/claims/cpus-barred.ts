@@ -8,8 +8,9 @@ import { pinned, shared } from '../guest/specs';
 import { systemctl } from '../guest/systemd';
 
 /**
- * The cgroup of all pods has a part of the online CPUs, from the start or from one moment to the next. Shared containers start on what there is, nobody
- * is given anything else, a request that does not fit is refused with the reason, and who has lost CPUs has them again afterwards.
+ * The cgroup of all pods has a part of the online CPUs, from the start or from one moment to the next. Shared
+ * containers start on what there is, nobody is given anything else, a request that does not fit is refused with the
+ * reason, and who has lost CPUs has them again afterwards.
  */
 export const cpusBarred: Claim = {
   name: 'CPUs barred by a cgroup',

@@ -15,8 +15,8 @@ const whole = (name: string, cpus: number): ContainerSpec => ({
 });
 
 /**
- * Crane's policies, chosen by annotation, on more than one NUMA node: `immovable` has fixed CPUs that shared containers use too, `numa`
- * has the shared CPUs of one node, which change with the pool, and `exclusive` has its CPUs alone.
+ * Crane's policies, chosen by annotation, on more than one NUMA node: `immovable` has fixed CPUs that shared containers
+ * use too, `numa` has the shared CPUs of one node, which change with the pool, and `exclusive` has its CPUs alone.
  */
 export const cranePolicies: Claim = {
   name: "Crane's policies",

@@ -10,8 +10,8 @@ import { pinned, shared } from '../guest/specs';
 const run = promisify(execFile);
 
 /**
- * `systemctl daemon-reload` makes systemd write its own record of each scope into the cgroup. cpusetd moves shared containers by
- * writing the cgroup at once and the record after it: once the record is right, a reload changes nothing.
+ * `systemctl daemon-reload` makes systemd write its own record of each scope into the cgroup. cpusetd moves shared
+ * containers by writing the cgroup at once and the record after it: once the record is right, a reload changes nothing.
  */
 export const daemonReload: Claim = {
   name: 'systemctl daemon-reload',

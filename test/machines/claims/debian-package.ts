@@ -20,9 +20,10 @@ const places = [
 ];
 
 /**
- * The Debian package on a machine with systemd and a container that is entitled to exclusive CPUs. With options that are there already, its
- * installation enables and starts the service, which pins the container. An upgrade restarts the service once. A removal stops it and
- * leaves the state, and a purge leaves nothing. The container keeps its CPUs all the time.
+ * The Debian package on a machine with systemd and a container that is entitled to exclusive CPUs. With options that
+ * are there already, its installation enables and starts the service, which pins the container. An upgrade restarts the
+ * service once. A removal stops it and leaves the state, and a purge leaves nothing. The container keeps its CPUs all
+ * the time.
  */
 export const debianPackage: Claim = {
   name: 'Debian package',

@@ -1,7 +1,9 @@
 import type { Claim } from '../claim';
 import { pinned, shared } from '../guest/specs';
 
-/** A foreign write to the cpuset of a running container is detected, explained and repaired, long before the next round. */
+/**
+ * A foreign write to the cpuset of a running container is detected, explained and repaired, long before the next round.
+ */
 export const driftRepaired: Claim = {
   name: 'drift repaired',
   when: ({ name }) => ['2x4x2-2numa', '2x4x2-v1'].includes(name),

@@ -3,7 +3,10 @@ import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
 import { emulatedNodes } from '../machine';
 
-/** Emulated nodes have all the same CPUs: they are one node, aligned requests fit there, and containers get the memory of all. */
+/**
+ * Emulated nodes have all the same CPUs: they are one node, aligned requests fit there, and containers get the memory
+ * of all.
+ */
 export const emulatedNodesAsOne: Claim = {
   name: 'emulated nodes',
   when: (machine) => emulatedNodes(machine) !== undefined,

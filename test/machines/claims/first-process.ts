@@ -4,8 +4,8 @@ import type { Claim } from '../claim';
 import { pinned, shared } from '../guest/specs';
 
 /**
- * An exclusive container runs on its CPUs from its first instruction, and shared containers have left them before. Status, cgroup files
- * and processes agree. When it is removed, its CPUs return to the pool.
+ * An exclusive container runs on its CPUs from its first instruction, and shared containers have left them before.
+ * Status, cgroup files and processes agree. When it is removed, its CPUs return to the pool.
  */
 export const firstProcess: Claim = {
   name: 'first process',

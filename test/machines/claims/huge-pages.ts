@@ -14,9 +14,10 @@ const [setAside, asked, held] = [64, 40, 16];
 const filesOfNode = '/sys/devices/system/node/node1/hugepages/hugepages-2048kB';
 
 /**
- * Huge pages are on node 1 alone. A container that asks for some gets CPUs and memory there on an idle machine, where the same request without
- * them gets node 0, and its process maps pages of that node. One that asks for more than the promised pages leave is refused, and the reason
- * names the size. `cpusetd check` names the node, and finds that containerd tells of huge pages.
+ * Huge pages are on node 1 alone. A container that asks for some gets CPUs and memory there on an idle machine, where
+ * the same request without them gets node 0, and its process maps pages of that node. One that asks for more than the
+ * promised pages leave is refused, and the reason names the size. `cpusetd check` names the node, and finds that
+ * containerd tells of huge pages.
  */
 export const hugePages: Claim = {
   name: 'huge pages',
@@ -86,7 +87,10 @@ async function findInCheck(name: string): Promise<unknown> {
   return findings.find(({ check }) => check === name);
 }
 
-/** Huge pages that these processes have mapped, by node: `7f0000400000 default file=/anon_hugepage huge anon=17 dirty=17 N1=17 …`. */
+/**
+ * Huge pages that these processes have mapped, by node: `7f0000400000 default file=/anon_hugepage huge anon=17 dirty=17
+ * N1=17 …`.
+ */
 function countMapped(pids: readonly number[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const line of pids.flatMap((pid) => readFileSync(`/proc/${pid}/numa_maps`, 'utf8').split('\n')))

@@ -5,8 +5,8 @@ import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
 
 /**
- * With `--irq-affinity steer`, interrupts are off exclusive CPUs, and back when these are released, when cpusetd ends, and when it was killed and
- * started again. Those that the kernel manages stay, and are named.
+ * With `--irq-affinity steer`, interrupts are off exclusive CPUs, and back when these are released, when cpusetd ends,
+ * and when it was killed and started again. Those that the kernel manages stay, and are named.
  */
 export const irqsSteered: Claim = {
   name: 'interrupts steered',

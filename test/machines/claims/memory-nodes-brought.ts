@@ -6,8 +6,9 @@ import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
 
 /**
- * Memory nodes in the request, as the kubelet's memory manager puts them there: the CPUs are on these nodes, where the same request without them
- * gets the other node, and the memory is what was brought. A container that comes when no CPU is free there runs elsewhere, and an alarm says so.
+ * Memory nodes in the request, as the kubelet's memory manager puts them there: the CPUs are on these nodes, where the
+ * same request without them gets the other node, and the memory is what was brought. A container that comes when no CPU
+ * is free there runs elsewhere, and an alarm says so.
  */
 export const memoryNodesBrought: Claim = {
   name: 'memory nodes brought',

@@ -6,8 +6,8 @@ import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
 
 /**
- * The cgroup of a pod loses the CPUs of a pinned container. On v2 the container's own cpuset stays unchanged, and only its effective set shows
- * that. (v1 refuses such a write.) For the cgroup of all pods see cpus-barred.ts.
+ * The cgroup of a pod loses the CPUs of a pinned container. On v2 the container's own cpuset stays unchanged, and only
+ * its effective set shows that. (v1 refuses such a write.) For the cgroup of all pods see cpus-barred.ts.
  */
 export const parentNarrowed: Claim = {
   name: 'parent narrowed',

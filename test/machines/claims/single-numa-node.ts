@@ -6,9 +6,9 @@ import { pinned } from '../guest/specs';
 import { withMemory } from '../machine';
 
 /**
- * A container that fits no node is refused. One that fits has CPUs and memory of one node. One whose request brought memory nodes is refused when
- * too few CPUs are free there, with these nodes in the reason, while others have them. After a resize to a fraction of a CPU a container is shared,
- * and may have memory of all nodes again.
+ * A container that fits no node is refused. One that fits has CPUs and memory of one node. One whose request brought
+ * memory nodes is refused when too few CPUs are free there, with these nodes in the reason, while others have them.
+ * After a resize to a fraction of a CPU a container is shared, and may have memory of all nodes again.
  */
 export const singleNumaNode: Claim = {
   name: 'single-numa-node',

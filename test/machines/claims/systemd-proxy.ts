@@ -19,8 +19,9 @@ const installed = Object.fromEntries([unit, socketUnit].map((name) => [name, `/e
 const web: ContainerSpec = { ...shared(), cpuRequestMilli: 1500, cpuLimitMilli: 1500, memoryLimitBytes: 1 << 26 };
 
 /**
- * The CRI proxy installed as a hardened service, as docs/cri-proxy.md says. It serves the socket that systemd holds. Containers that are
- * made through it are on their CPUs from the first instruction. Calls wait during a restart and after SIGKILL, and no container moves.
+ * The CRI proxy installed as a hardened service, as docs/cri-proxy.md says. It serves the socket that systemd holds.
+ * Containers that are made through it are on their CPUs from the first instruction. Calls wait during a restart and
+ * after SIGKILL, and no container moves.
  */
 export const systemdProxy: Claim = {
   name: 'systemd CRI proxy',
@@ -79,7 +80,10 @@ export const systemdProxy: Claim = {
   },
 };
 
-/** The socket that the service serves, which is one of systemd's own. @returns its name in /proc, which no other socket has */
+/**
+ * The socket that the service serves, which is one of systemd's own. @returns its name in /proc, which no other socket
+ * has
+ */
 async function findHeldSocket(): Promise<string> {
   const { ActiveState, MainPID } = await showUnit(unit, 'ActiveState', 'MainPID');
   assert.equal(ActiveState, 'active');

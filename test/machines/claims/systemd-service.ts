@@ -28,9 +28,10 @@ const ours: Readonly<Record<string, string>> = {
 const options = ['reconcile-period: 1s', 'irq-affinity: steer'];
 
 /**
- * cpusetd installed as a hardened service, as docs/install.md says. It is ready when it has registered, and a kubelet starts after that. It
- * pins, repairs and steers interrupts. After SIGKILL, and after SIGSTOP and the watchdog, it is back, and no container has moved. A
- * kubelet starts without a cpusetd that cannot start. Upgrades: see debian-package.ts.
+ * cpusetd installed as a hardened service, as docs/install.md says. It is ready when it has registered, and a kubelet
+ * starts after that. It pins, repairs and steers interrupts. After SIGKILL, and after SIGSTOP and the watchdog, it is
+ * back, and no container has moved. A kubelet starts without a cpusetd that cannot start. Upgrades: see
+ * debian-package.ts.
  */
 export const systemdService: Claim = {
   name: 'systemd service',
@@ -86,7 +87,10 @@ export const systemdService: Claim = {
   },
 };
 
-/** The start of the kubelet starts cpusetd, which is ready when it is registered; only then the kubelet's own process begins. */
+/**
+ * The start of the kubelet starts cpusetd, which is ready when it is registered; only then the kubelet's own process
+ * begins.
+ */
 async function startWithKubelet(context: GuestContext): Promise<void> {
   await systemctl('start', 'kubelet');
   const { ActiveEnterTimestampMonotonic: ready, StatusText } = await showUnit(

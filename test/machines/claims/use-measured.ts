@@ -9,7 +9,10 @@ import { pinned } from '../guest/specs';
 /** Three loops that never sleep, on two CPUs. */
 const burnThree = 'for i in 1 2 3; do while :; do :; done & done; wait';
 
-/** With `--collect-interval`, the use of each promised set, its waiting threads and its idle time are measured, on both cgroup versions. */
+/**
+ * With `--collect-interval`, the use of each promised set, its waiting threads and its idle time are measured, on both
+ * cgroup versions.
+ */
 export const useMeasured: Claim = {
   name: 'use measured',
   when: ({ name }) => ['2x4x2-2numa', '2x4x2-v1'].includes(name),

@@ -59,8 +59,8 @@ export class GuestContext {
   }
 
   /**
-   * A cpusetd with usual options: CPU 0 reserved, a round every second. It is started once for all claims that can use it, since under
-   * emulation a start takes seconds. Its log has lines of earlier claims: see Daemon.mark.
+   * A cpusetd with usual options: CPU 0 reserved, a round every second. It is started once for all claims that can use
+   * it, since under emulation a start takes seconds. Its log has lines of earlier claims: see Daemon.mark.
    */
   async usualDaemon(): Promise<Daemon> {
     this.usual.daemon ??= await this.start('--reconcile-period', '1s');
@@ -68,7 +68,10 @@ export class GuestContext {
     return this.usual.daemon;
   }
 
-  /** Starts a cpusetd for this claim and waits until it is synchronized. CPU 0 is reserved unless the arguments say otherwise. */
+  /**
+   * Starts a cpusetd for this claim and waits until it is synchronized. CPU 0 is reserved unless the arguments say
+   * otherwise.
+   */
   async startDaemon(...args: string[]): Promise<Daemon> {
     await this.endUsualDaemon(); // there is only one on a node
     const daemon = await this.start(...args);
@@ -116,7 +119,10 @@ export class GuestContext {
     return this.startIn(await this.runPodBy(this.runtime.kubelet, { containers: [spec] }), spec);
   }
 
-  /** Runs a pod through another socket than that of the runtime. It is removed past that socket, which may have gone by then. */
+  /**
+   * Runs a pod through another socket than that of the runtime. It is removed past that socket, which may have gone by
+   * then.
+   */
   async runPodThrough(kubelet: Kubelet, spec: PodSpec): Promise<RunningPod> {
     const pod = await kubelet.runPod(spec);
     this.pods.push(pod.through(this.runtime.kubelet));
@@ -150,7 +156,10 @@ export class GuestContext {
     this.step(`pod for ${containers.map(({ name }) => name).join(', ')}`);
   }
 
-  /** The status of the daemon, over its admin socket. Unlike the rig's `readStatus` it starts no process, which would take seconds. */
+  /**
+   * The status of the daemon, over its admin socket. Unlike the rig's `readStatus` it starts no process, which would
+   * take seconds.
+   */
   async statusOf(daemon: Served): Promise<Status> {
     return poll('an answer to status', () => this.ask(daemon), guestPatienceMs, askEveryMs);
   }
@@ -182,8 +191,8 @@ export class GuestContext {
   }
 
   /**
-   * Waits for a verdict on a container, and for its reason if one is given. The kernel's own changes come in steps, and each step has a
-   * verdict.
+   * Waits for a verdict on a container, and for its reason if one is given. The kernel's own changes come in steps, and
+   * each step has a verdict.
    * @returns the reason given with it, and how long it took
    */
   async untilVerdict(
@@ -221,8 +230,8 @@ export class GuestContext {
   }
 
   /**
-   * Waits until a container is on exactly these CPUs by the kernel: by its cpuset, its effective cpuset, and the masks of its processes,
-   * which follow one after the other. @returns the time that it took, in ms
+   * Waits until a container is on exactly these CPUs by the kernel: by its cpuset, its effective cpuset, and the masks
+   * of its processes, which follow one after the other. @returns the time that it took, in ms
    */
   async untilOn(container: RunningContainer, cpus: string): Promise<number> {
     let last: readonly string[] = [];
@@ -267,7 +276,10 @@ export class GuestContext {
     await this.untilForgotten();
   }
 
-  /** Waits until the usual daemon has no pods of this claim. The runtime does not report the end of pods that are older than itself. */
+  /**
+   * Waits until the usual daemon has no pods of this claim. The runtime does not report the end of pods that are older
+   * than itself.
+   */
   private async untilForgotten(): Promise<void> {
     const { daemon } = this.usual;
     if (daemon === undefined || daemon.outcome !== undefined || this.pods.length === 0) return;

@@ -100,7 +100,10 @@ export async function startGuestRuntime(
   return runtime;
 }
 
-/** Switches NRI, with longer timeouts. containerd drops a plugin that does not answer within 2 s, which may happen under emulation. */
+/**
+ * Switches NRI, with longer timeouts. containerd drops a plugin that does not answer within 2 s, which may happen under
+ * emulation.
+ */
 function setNri(config: string, on: boolean): string {
   const section = "[plugins.'io.containerd.nri.v1.nri']\n";
   const times = "  plugin_registration_timeout = '30s'\n  plugin_request_timeout = '30s'\n";

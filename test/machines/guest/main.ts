@@ -1,5 +1,5 @@
-// Runs the claims inside a machine, with cpusetd.js, machine.json and packages.json beside it. Its exit status is 0 when all claims ran,
-// also when some do not hold.
+// Runs the claims inside a machine, with cpusetd.js, machine.json and packages.json beside it. Its exit status is 0
+// when all claims ran, also when some do not hold.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { Claim, ClaimOutcome } from '../claim';

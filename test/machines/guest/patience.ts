@@ -2,8 +2,9 @@ import type { Channel } from '../../../src/cri/client';
 import { patienceMs } from '../../support/wait-until';
 
 /**
- * The deadline of all waits inside a machine. The script that starts the claims gives it: sixty times what the boot took, since emulation on
- * a busy host is slow, and at least eight minutes. So it finds what hangs, and a slow machine is not wrong.
+ * The deadline of all waits inside a machine. The script that starts the claims gives it: sixty times what the boot
+ * took, since emulation on a busy host is slow, and at least eight minutes. So it finds what hangs, and a slow machine
+ * is not wrong.
  */
 export const guestPatienceMs = patienceMs;
 

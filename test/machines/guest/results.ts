@@ -1,7 +1,10 @@
 import { readdirSync, readFileSync, writeSync, openSync } from 'node:fs';
 import type { ClaimOutcome } from '../claim';
 
-/** The messages of the machine to the host, as JSON lines on a virtio port of their own: the console also has lines of the kernel. */
+/**
+ * The messages of the machine to the host, as JSON lines on a virtio port of their own: the console also has lines of
+ * the kernel.
+ */
 export type GuestEvent =
   | { readonly event: 'booted'; readonly kernel: string; readonly runtime: string; readonly seconds: number }
   | ({ readonly event: 'claim' } & ClaimOutcome)

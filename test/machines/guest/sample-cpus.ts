@@ -3,7 +3,8 @@ import type { RunningContainer } from '../../e2e/rig/container';
 const everyMs = 50;
 
 /**
- * Reads the CPUs of a container again and again while something is done: its cpuset, its effective cpuset and the masks of its processes.
+ * Reads the CPUs of a container again and again while something is done: its cpuset, its effective cpuset and the masks
+ * of its processes.
  * @returns each value that was seen, once, and the number of samples
  */
 export async function sampleCpus(

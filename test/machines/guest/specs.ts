@@ -8,8 +8,8 @@ export const shared = (name = 'web'): ContainerSpec => ({ name, cpuRequestMilli:
 export const pinned = (cpus: number, name = 'db'): ContainerSpec => ({ name, cpus, command: printMaskThenSleep });
 
 /**
- * The same, and its process holds this much memory in huge pages: the C library maps them itself. Its second line tells that it has it. The spec
- * has to ask for more: also what a process needs besides is taken from them.
+ * The same, and its process holds this much memory in huge pages: the C library maps them itself. Its second line tells
+ * that it has it. The spec has to ask for more: also what a process needs besides is taken from them.
  */
 export const onHugePages = (cpus: number, bytes: number, name = 'db'): ContainerSpec => ({
   ...pinned(cpus, name),

@@ -14,7 +14,10 @@ export async function showUnit<Name extends string>(unit: string, ...names: Name
   return Object.fromEntries(names.map((name) => [name, values.get(name) ?? ''])) as Record<Name, string>;
 }
 
-/** The journal of a unit: its own lines, and those of systemd about it. @param since in ms as Date.now(), absent: since the boot */
+/**
+ * The journal of a unit: its own lines, and those of systemd about it. @param since in ms as Date.now(), absent: since
+ * the boot
+ */
 export async function readJournal(unit: string, since = 0): Promise<string[]> {
   const args = ['--no-pager', '--output', 'cat', '--since', `@${Math.floor(since / 1000)}`, '--unit', unit];
   const { stdout } = await run('journalctl', args, { maxBuffer: 1 << 26 });

@@ -1,4 +1,5 @@
-// A program of another package: it is compiled and run against the packed one, once as CommonJS and once as an ES module.
+// A program of another package: it is compiled and run against the packed one, once as CommonJS and once as an ES
+// module.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 

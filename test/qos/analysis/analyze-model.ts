@@ -2,7 +2,8 @@ import type { AnalysisInput } from '../../../src/qos/analysis/analyze';
 import type { NodeQos, QosRule } from '../../../src/qos/objects/objects';
 import type { Labels } from '../../../src/qos/objects/match-labels';
 
-// The analyzer once more, without counts: everything is figured out again in each round, from all rounds since the rule exists.
+// The analyzer once more, without counts: everything is figured out again in each round, from all rounds since the rule
+// exists.
 
 /** A round of a rule that had data. */
 interface Past {

@@ -9,7 +9,10 @@ function changedIn(history: NodeHistory): readonly string[] {
   return history.containers.filter(({ kernelUs, ownUs }) => kernelUs !== ownUs).map(({ id }) => id);
 }
 
-/** Plays a history of load, failed writes, crashes, resizes and pinning, and checks each state. @returns the number of written steps */
+/**
+ * Plays a history of load, failed writes, crashes, resizes and pinning, and checks each state. @returns the number of
+ * written steps
+ */
 function playHistory(history: NodeHistory): number {
   let steps = 0;
   for (let round = 0; round < ROUNDS; round++) {

@@ -23,8 +23,8 @@ export interface ModelPlan {
 }
 
 /**
- * The rules of src/qos/avoidance/README.md a second time: slow, one step after the other, and without a line of the program. Integers only,
- * so a periodUs is a multiple of 1000.
+ * The rules of src/qos/avoidance/README.md a second time: slow, one step after the other, and without a line of the
+ * program. Integers only, so a periodUs is a multiple of 1000.
  */
 export function modelPlan(s: AvoidanceSituation): ModelPlan {
   const triggered = s.triggered.filter((o) => !o.isPreview);

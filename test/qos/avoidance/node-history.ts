@@ -21,7 +21,10 @@ interface SimulatedContainer {
   kernelUs: number;
 }
 
-/** A node whose containers use CPU as their quotas allow, and whose rules fire by it. Writes fail, and the daemon dies between them. */
+/**
+ * A node whose containers use CPU as their quotas allow, and whose rules fire by it. Writes fail, and the daemon dies
+ * between them.
+ */
 export class NodeHistory {
   containers: SimulatedContainer[] = [];
   throttles: readonly Throttle[] = [];
@@ -54,7 +57,9 @@ export class NodeHistory {
     return this.containers.reduce((total, container) => total + useOf(container), 0);
   }
 
-  /** Something happens to the node: load, new and deleted pods, resizes, pinning, a deleted rule, a reload of systemd. */
+  /**
+   * Something happens to the node: load, new and deleted pods, resizes, pinning, a deleted rule, a reload of systemd.
+   */
   disturb(): void {
     const { random } = this;
     for (const container of this.containers) if (random.chance(0.3)) container.demand = random.int(0, 25) * 100;

@@ -1,7 +1,8 @@
 import { measureLocalUse } from '../../../src/qos/reclaim/local-use';
 import { metricsOf } from './support/metrics-of';
 
-// A node of 16 CPUs. 4 of them are exclusive, and half idle: 2 in use. 6 are in use in the shared pool, 2.5 of these by pods with gocrane.io/cpu.
+// A node of 16 CPUs. 4 of them are exclusive, and half idle: 2 in use. 6 are in use in the shared pool, 2.5 of these by
+// pods with gocrane.io/cpu.
 const MEASURED = {
   cpu_total_usage: 8_000,
   exclusive_cpu_idle: 2_000,

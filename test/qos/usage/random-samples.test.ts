@@ -4,8 +4,9 @@ import type { ContainerCounters, UsageSample } from '../../../src/qos/usage/samp
 import { createRandom, type Random } from '../../support/random';
 import { containerOf, sampleAt, show } from './samples';
 
-// Histories of counters that grow, stand still, fall and wrap; CPUs, disks, interfaces and containers come and go. What is derived is
-// compared with a recomputation that follows the table of Crane's metrics line by line, and has bounds that always hold.
+// Histories of counters that grow, stand still, fall and wrap; CPUs, disks, interfaces and containers come and go. What
+// is derived is compared with a recomputation that follows the table of Crane's metrics line by line, and has bounds
+// that always hold.
 
 /** Most counters grow; some stand still, fall, or are reset. */
 function next(random: Random, value: number, most: number): number {

@@ -86,7 +86,8 @@ test('given a process that is stopped for longer than its lease: it writes nothi
   const times = ['--leader-elect-lease-duration', `${2 * unit}s`, '--leader-elect-renew-deadline', `${unit}s`];
   const annotator = start([...times, '--leader-elect-retry-period', '200ms', '--concurrent-syncs', '2']);
   await waitUntil('some are written', () => rig.patches.length > 20);
-  // Both of its writes wait for an answer, which comes while it is stopped: none is between its check of the lease and the network.
+  // Both of its writes wait for an answer, which comes while it is stopped: none is between its check of the lease and
+  // the network.
   rig.api.trouble = ({ method }) => (method === 'PATCH' ? { delayMs: 1_000 } : undefined);
   const sent = rig.patches.length;
   await waitUntil('both wait', () => rig.patches.length === sent + 2);

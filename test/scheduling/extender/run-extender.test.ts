@@ -139,7 +139,8 @@ test('given names, and caches that are filled: load and zones decide, by the vec
     NodeNames: ['node-a', 'node-b', 'node-d'],
     FailedNodes: { 'node-c': 'Load[cpu] of node[node-c] is too high' },
   });
-  // Dynamic scores 70, 50 less for the hot value, and 0 without figures; the zones 100 of 100. 70 · 0.3 + 100 · 0.2 = 41.
+  // Dynamic scores 70, 50 less for the hot value, and 0 without figures; the zones 100 of 100. 70 · 0.3 + 100 · 0.2 =
+  // 41.
   expect(await post('/prioritize', { Pod: pod, NodeNames: ['node-a', 'node-b', 'node-d'] })).toEqual([
     { Host: 'node-a', Score: 41 },
     { Host: 'node-b', Score: 35 },

@@ -2,8 +2,9 @@ import { KubeError, type KubeClient } from '../../../src/kube';
 import { mergePatch } from '../../support/kube/merge-patch';
 import type { Random } from '../../support/random';
 
-// An API server in memory whose answers and watch events come in an order that a seed decides: all interleavings of several replicas.
-// Versions, conflicts and bindings are as in the real one; `test/cluster/load-aware` has the extender on that.
+// An API server in memory whose answers and watch events come in an order that a seed decides: all interleavings of
+// several replicas. Versions, conflicts and bindings are as in the real one; `test/cluster/load-aware` has the extender
+// on that.
 
 type Json = Record<string, unknown>;
 type Call = Parameters<KubeClient['send']>[0];
@@ -73,7 +74,9 @@ export class StandInCluster {
     return [...this.objects].flatMap(([key, object]) => (key.startsWith(`${collection} `) ? [object] : []));
   }
 
-  /** Lets one thing happen, a random one. False when nothing is left to happen. @param isHeld watches that stand still */
+  /**
+   * Lets one thing happen, a random one. False when nothing is left to happen. @param isHeld watches that stand still
+   */
   async step(isHeld: (replica: Replica) => boolean = () => false): Promise<boolean> {
     await new Promise((resolve) => setImmediate(resolve)); // what was answered goes on to its next request
     const ready = [

@@ -122,7 +122,9 @@ function startBuild(go: string, variables: NodeJS.ProcessEnv = {}) {
   return { pid: child.pid!, output, ended: once(child, 'close') };
 }
 
-/** Code of a fake Go that hangs after its first line until the file `goOn` is there. It writes its pid to `building`. */
+/**
+ * Code of a fake Go that hangs after its first line until the file `goOn` is there. It writes its pid to `building`.
+ */
 const hangsUntil = `case $1 in build) echo $$ > "$0.building"; echo some/package >&2; while [ ! -e "$0.goOn" ]; do sleep 0.05; done;; esac`;
 const beginsToBuild = (): Promise<true> =>
   poll('the build', () => existsSync(join(folder, 'bin/go.building')) || undefined);

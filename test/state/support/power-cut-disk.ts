@@ -10,8 +10,8 @@ interface Inode {
 type Names = ReadonlyMap<string, Inode>;
 
 /**
- * A directory on a disk that guarantees no more than POSIX after a power cut. Unsynced content may be missing, cut or present. Unsynced
- * changes of names may have happened in any combination, each one atomically.
+ * A directory on a disk that guarantees no more than POSIX after a power cut. Unsynced content may be missing, cut or
+ * present. Unsynced changes of names may have happened in any combination, each one atomically.
  */
 export class PowerCutDisk {
   private names: Names = new Map();

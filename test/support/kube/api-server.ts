@@ -12,9 +12,9 @@ import { mergePatch } from './merge-patch';
 import { servePortForward } from './port-forward';
 import { readRequest, readRights, rightOf } from './rbac';
 
-// A fake API server for pods, nodes and events, which the server that is built in scripts/apiserver does not serve. It speaks the
-// documented protocol of lists, watches (resource versions, bookmarks, 410 Gone), creations and merge patches over real HTTP;
-// cpusetd uses the real client library. README.md here lists the claims that rest on it.
+// A fake API server for pods, nodes and events, which the server that is built in scripts/apiserver does not serve. It
+// speaks the documented protocol of lists, watches (resource versions, bookmarks, 410 Gone), creations and merge
+// patches over real HTTP; cpusetd uses the real client library. README.md here lists the claims that rest on it.
 
 export type Json = Record<string, unknown>;
 
@@ -41,7 +41,9 @@ export interface Trouble {
 }
 
 export interface FakeApiServerOptions {
-  /** The rights of every client, as `group/resource verb`; those of deploy/components/api-server/rbac.yaml by default. */
+  /**
+   * The rights of every client, as `group/resource verb`; those of deploy/components/api-server/rbac.yaml by default.
+   */
   readonly rights?: ReadonlySet<string>;
   /** Serves over TLS with this certificate. */
   readonly tls?: { readonly cert: string; readonly key: string };

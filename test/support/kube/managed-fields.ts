@@ -1,6 +1,8 @@
 import type { Json } from './api-server';
 
-/** `managedFields` of so many levels, as whoever may write a pod may write them; the API server stores some thousand. */
+/**
+ * `managedFields` of so many levels, as whoever may write a pod may write them; the API server stores some thousand.
+ */
 export function deepFields(levels: number): Json[] {
   let fieldsV1: Json = {};
   for (let level = 1; level < levels; level++) fieldsV1 = { [`f:${level}`]: fieldsV1 };

@@ -14,7 +14,10 @@ export function answerUpgrade(connection: Duplex, key: string, more = Buffer.all
   connection.write(Buffer.concat([Buffer.from(head.join('\r\n')), more]));
 }
 
-/** Answers the upgrade, and joins the connection with a port of this machine. Without a port, the client is told an error. */
+/**
+ * Answers the upgrade, and joins the connection with a port of this machine. Without a port, the client is told an
+ * error.
+ */
 export function servePortForward(connection: Duplex, key: string, port: number | undefined, asked: number): void {
   answerUpgrade(connection, key);
   const send = (channel: number, content: Buffer): void => {

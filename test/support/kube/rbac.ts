@@ -34,8 +34,8 @@ export function readRequest(
 }
 
 /**
- * Every right of the ClusterRole in deploy/components/api-server/rbac.yaml, as `group/resource verb`. `withOptional`: also of the optional rule, which
- * is there as a comment.
+ * Every right of the ClusterRole in deploy/components/api-server/rbac.yaml, as `group/resource verb`. `withOptional`:
+ * also of the optional rule, which is there as a comment.
  */
 export function readRights({ withOptional }: { readonly withOptional: boolean }): Set<string> {
   return rightsOf(readRules({ withOptional }));

@@ -1,9 +1,9 @@
 import { parseQuantity } from '../../../src/kube/quantity';
 
 /**
- * Models of two schedulers that read the published objects, written after their sources: scheduler-plugins' NodeResourceTopologyMatch
- * (its filter, the list of its scores, and its over-reserving cache), and the plugin of the same name of crane-scheduler. Only rules are
- * modelled; informers, queues and their races are left out.
+ * Models of two schedulers that read the published objects, written after their sources: scheduler-plugins'
+ * NodeResourceTopologyMatch (its filter, the list of its scores, and its over-reserving cache), and the plugin of the
+ * same name of crane-scheduler. Only rules are modelled; informers, queues and their races are left out.
  */
 
 /** Amounts by name of the resource: CPUs in thousandths, others unchanged. */
@@ -70,7 +70,10 @@ export function readZones({ zones }: Fields): NumaNode[] {
   );
 }
 
-/** Puts scores into a list by the id of the zone. An id beyond the end of the list would make the scheduler panic: throws Error then. */
+/**
+ * Puts scores into a list by the id of the zone. An id beyond the end of the list would make the scheduler panic:
+ * throws Error then.
+ */
 export function placeScores(object: Fields): void {
   const zones = readZones(object);
   for (const { id } of zones) if (id >= zones.length) throw new Error(`index ${id} of ${zones.length} scores`);
@@ -120,7 +123,10 @@ export function filterTopologyMatch(
   return OK;
 }
 
-/** The lowest zone that has enough of every resource; undefined when none has. Zone 0 when no resource is bound to zones. */
+/**
+ * The lowest zone that has enough of every resource; undefined when none has. Zone 0 when no resource is bound to
+ * zones.
+ */
 function findZone(
   zones: readonly NumaNode[],
   requests: Resources,

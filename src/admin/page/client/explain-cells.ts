@@ -3,8 +3,8 @@ import { find } from './elements';
 const KEYS = new Set(['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End']);
 
 /**
- * Tells about the CPU that is pointed at or has the focus: who has it, why, and how its promise is. A click or a tap keeps it shown; Escape, the button or
- * another click ends that. One CPU is in the order of the Tab key.
+ * Tells about the CPU that is pointed at or has the focus: who has it, why, and how its promise is. A click or a tap
+ * keeps it shown; Escape, the button or another click ends that. One CPU is in the order of the Tab key.
  */
 export function explainCells(): { readonly refresh: () => void } {
   const about = find('about-text');

@@ -1,7 +1,9 @@
 import { find, findInput } from './elements';
 import { parseFilter } from './row-filter';
 
-/** Shows only the containers that match what is typed, or what a link asks for, and marks CPUs that it names on the map. */
+/**
+ * Shows only the containers that match what is typed, or what a link asks for, and marks CPUs that it names on the map.
+ */
 export function filterRows(): { readonly refresh: () => void } {
   const box = findInput('filter');
   const count = find('filtered');

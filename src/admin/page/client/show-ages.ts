@@ -3,7 +3,10 @@ import { formatAge } from './age';
 /** Time between looks at all ages. */
 const LOOK_MS = 5_000;
 
-/** Shows times as ages, and the times themselves to those who point at them. Until the time of the node is known the times stay. */
+/**
+ * Shows times as ages, and the times themselves to those who point at them. Until the time of the node is known the
+ * times stay.
+ */
 export function showAges(): { readonly refresh: () => void; readonly setTime: (now: number) => void } {
   /** The difference between the clock of the node and that of the browser. */
   let aheadMs: number | undefined;

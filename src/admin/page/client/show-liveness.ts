@@ -4,8 +4,8 @@ import { find } from './elements';
 const SLOW_MS = 2_000;
 
 /**
- * The time without a sign of life after which the page does not say that it is live: one is missing, and the next one is late. The page says how often the server
- * sends one (`data-beat-ms`): every 3 s, so this is 8 s.
+ * The time without a sign of life after which the page does not say that it is live: one is missing, and the next one
+ * is late. The page says how often the server sends one (`data-beat-ms`): every 3 s, so this is 8 s.
  */
 export function silentAfterMs(): number {
   return 2 * Number(document.documentElement.dataset['beatMs']) + SLOW_MS;

@@ -41,7 +41,9 @@ export interface PageChange {
   readonly remove: readonly string[];
 }
 
-/** The change from one content to the next; undefined when they are the same. Without a content before, all of the next. */
+/**
+ * The change from one content to the next; undefined when they are the same. Without a content before, all of the next.
+ */
 export function diffContent(before: PageContent | undefined, next: PageContent): PageChange | undefined {
   const replace: [string, string][] = [];
   const insert: [string, string | null, string, string][] = [];

@@ -8,8 +8,8 @@ export class Html {
 type Part = Html | readonly Html[] | string | number | undefined | false;
 
 /**
- * HTML from a template. Texts in it are escaped, and characters that a browser does not simply draw (bidi, zero-width, controls) are shown
- * as escapes: names and reasons come from pods.
+ * HTML from a template. Texts in it are escaped, and characters that a browser does not simply draw (bidi, zero-width,
+ * controls) are shown as escapes: names and reasons come from pods.
  */
 export function html(parts: TemplateStringsArray, ...values: readonly Part[]): Html {
   let text = parts[0]!;

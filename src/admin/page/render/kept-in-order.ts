@@ -1,5 +1,6 @@
 /**
- * The positions of a longest part of the list whose values increase: what can stay where it is when the rest is moved. In O(n log n).
+ * The positions of a longest part of the list whose values increase: what can stay where it is when the rest is moved.
+ * In O(n log n).
  */
 export function keptInOrder(values: readonly number[]): ReadonlySet<number> {
   /** By length of a run, the position of the least value that such a run can end with. */

@@ -268,7 +268,10 @@ function drawRow(slots: readonly Slot[], drawCpu: (cpu: number | undefined) => H
   return html`<div class="row"><span class="firsts" aria-hidden="true">${firsts}</span>${cores}</div>`;
 }
 
-/** Elements side by side. Where there is no room for all of them, halves come one below the other, and then their halves: 8, 4 + 4, 2 + 2 + 2 + 2. */
+/**
+ * Elements side by side. Where there is no room for all of them, halves come one below the other, and then their
+ * halves: 8, 4 + 4, 2 + 2 + 2 + 2.
+ */
 function drawEvenly(elements: readonly Html[]): Html {
   if (elements.length <= 2 || elements.length % 2 === 1) return html`${elements}`;
   const half = elements.length / 2;

@@ -49,7 +49,10 @@ function notKept({ containers }: Status): readonly VerdictKind[] {
   return [...new Set(rows.map(({ verdict }) => verdict.kind))];
 }
 
-/** Leads to the containers with these verdicts; without the script to the table, where they come first. undefined for no verdict. */
+/**
+ * Leads to the containers with these verdicts; without the script to the table, where they come first. undefined for no
+ * verdict.
+ */
 function linkToVerdicts(kinds: readonly string[]): string | undefined {
   return kinds.length === 0 ? undefined : `/?show=verdict:${[...kinds].sort(compareTexts).join('|')}#containers-title`;
 }
@@ -107,7 +110,8 @@ export function renderNode({ node }: Status): Fragment {
 type Subject = ContainerStatus | IdleAssignment | RefusalSummary;
 
 /**
- * Rows of the table of containers, and of those that were refused: the worst verdicts first, then by name. An object of the status always gives the same row.
+ * Rows of the table of containers, and of those that were refused: the worst verdicts first, then by name. An object of
+ * the status always gives the same row.
  */
 export class ContainerRows {
   private readonly rows = new WeakMap<Subject, { readonly key: string; readonly row: Fragment }>();

@@ -18,8 +18,9 @@ const SAME = 10;
 const ELSEWHERE = 1e-6;
 
 /**
- * Chooses the colours of owners, as numbers below `TONES`. Owners that touch get different ones wherever there are enough, those nearby too, and all where
- * there are no more than colours. An owner keeps the colour that it had `before`, unless one that comes earlier in the list and touches it has that too.
+ * Chooses the colours of owners, as numbers below `TONES`. Owners that touch get different ones wherever there are
+ * enough, those nearby too, and all where there are no more than colours. An owner keeps the colour that it had
+ * `before`, unless one that comes earlier in the list and touches it has that too.
  */
 export function assignTones(owners: readonly Toned[], before: ReadonlyMap<string, number>): Map<string, number> {
   const tones = new Map<string, number>();

@@ -17,7 +17,10 @@ import { drawTime, drawTimesIn } from './time';
 /** Most rows of a table; `cpusetd qos` has all. */
 const MAX_ROWS = 100;
 
-/** The use of the node, of promised CPUs, rules and their actions: a section for each that there is. Nothing while all of it is off. */
+/**
+ * The use of the node, of promised CPUs, rules and their actions: a section for each that there is. Nothing while all
+ * of it is off.
+ */
 export function renderUse({ node: { usage, qos, lent } }: Status): readonly Fragment[] {
   const numbers = [
     ...(usage ? numbersOf(usage) : []),

@@ -2,9 +2,9 @@ import type { Socket } from 'node:net';
 import { CLIENT_PREFACE, DEFAULT_MAX_FRAME_BYTES, FRAME_HEAD_BYTES } from '../http2/frame';
 
 /**
- * Waits until a client has begun its connection: preface and first SETTINGS (RFC 9113 §3.4), or bytes that can't become those.
- * The bytes stay in the socket, which is paused. False when the client closed or `timeoutMs` passed before; then the socket is
- * destroyed.
+ * Waits until a client has begun its connection: preface and first SETTINGS (RFC 9113 §3.4), or bytes that can't become
+ * those. The bytes stay in the socket, which is paused. False when the client closed or `timeoutMs` passed before; then
+ * the socket is destroyed.
  */
 export function awaitOpening(socket: Socket, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {

@@ -17,7 +17,9 @@ import type { RequestPath } from './request-path';
 
 const MAX_OPEN_PINGS = 16;
 
-/** Forwards SETTINGS and PING of both directions, within limits, and keeps those that we may have to answer ourselves. */
+/**
+ * Forwards SETTINGS and PING of both directions, within limits, and keeps those that we may have to answer ourselves.
+ */
 export class ControlFrames {
   /** The runtime has sent its first SETTINGS, before which the kubelet accepts no other frame. */
   hasRuntimeSettings = false;

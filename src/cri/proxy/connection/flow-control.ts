@@ -3,13 +3,13 @@ import { DEFAULT_WINDOW_BYTES } from '../http2/frame';
 /**
  * Flow control of the request DATA of one connection (RFC 9113 §5.2), seen from between the two peers.
  *
- * Credits of the runtime are forwarded to the kubelet. While DATA is forwarded unchanged, both peers count the same window. The
- * counts differ where we hold, change or drop DATA. One number is the difference:
+ * Credits of the runtime are forwarded to the kubelet. While DATA is forwarded unchanged, both peers count the same
+ * window. The counts differ where we hold, change or drop DATA. One number is the difference:
  *
  *     kubelet's window = runtime's window + excess
  *
- * Below 0 the kubelet may send too little, and gets the difference from us. Above 0 it may send more than fits; then DATA waits
- * here for the runtime's window, and the runtime's next credits are withheld until the two agree again.
+ * Below 0 the kubelet may send too little, and gets the difference from us. Above 0 it may send more than fits; then
+ * DATA waits here for the runtime's window, and the runtime's next credits are withheld until the two agree again.
  */
 export class FlowControl {
   private windowBytes = DEFAULT_WINDOW_BYTES;

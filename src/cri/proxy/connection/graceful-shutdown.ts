@@ -18,8 +18,8 @@ import type { ResponsePath } from './response-path';
 const MAX_STREAM_ID = 0x7fffffff;
 
 /**
- * Stops new calls of the kubelet without losing one: GOAWAY in two steps (RFC 9113 §6.8). The first announces the end. A kubelet
- * that has answered the PING behind it opens no more streams, so the second can name the last one.
+ * Stops new calls of the kubelet without losing one: GOAWAY in two steps (RFC 9113 §6.8). The first announces the end.
+ * A kubelet that has answered the PING behind it opens no more streams, so the second can name the last one.
  */
 export class GracefulShutdown {
   private step: 'none' | 'requested' | 'announced' | 'final' = 'none';

@@ -61,7 +61,10 @@ export class InterceptedCall {
     this.answerEncoding = findHeader(fields, 'grpc-encoding');
   }
 
-  /** Takes DATA of the answer, and runs `onResponse` for every message that it completes. A promise when a hook returned one. */
+  /**
+   * Takes DATA of the answer, and runs `onResponse` for every message that it completes. A promise when a hook returned
+   * one.
+   */
   takeAnswerData(content: Buffer): Promise<void> | undefined {
     const { interceptor } = this;
     const isHeld = interceptor.onResponse !== undefined;

@@ -6,8 +6,8 @@ const MAX_REQUEST_TABLE_BYTES = 65_536;
 export const MAX_CONCURRENT_STREAMS = 8_192;
 
 /**
- * Limits the kubelet's settings before they go to the runtime. A header table of 0 makes every header block of the runtime
- * independent (RFC 7541 §4.2): a block can be read or dropped, or one of ours inserted, without HPACK state.
+ * Limits the kubelet's settings before they go to the runtime. A header table of 0 makes every header block of the
+ * runtime independent (RFC 7541 §4.2): a block can be read or dropped, or one of ours inserted, without HPACK state.
  */
 export function limitSettingsTowardsRuntime(settings: Settings): Settings {
   return limitFrameBytes(new Map(settings).set(Setting.headerTableBytes, 0));

@@ -16,8 +16,9 @@ import type { FrameWriter } from '../http2/frame-writer';
 import { runtimeUnavailable, toDetailedStatus } from '../proxy-errors';
 
 /**
- * Serves a connection while the runtime is away: every call is answered UNAVAILABLE at once, the connection stays. Nothing of it is
- * ever forwarded again, because its HPACK table is not kept up to date, so the only state is the last stream.
+ * Serves a connection while the runtime is away: every call is answered UNAVAILABLE at once, the connection stays.
+ * Nothing of it is ever forwarded again, because its HPACK table is not kept up to date, so the only state is the last
+ * stream.
  */
 export class OfflineResponder {
   constructor(

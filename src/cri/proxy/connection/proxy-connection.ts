@@ -18,7 +18,9 @@ const MAX_UNREAD_BYTES = 262_144;
 /** Most bytes of answers that wait for hooks. */
 const MAX_DEFERRED_BYTES = 1_048_576;
 const CLOSE_TIMEOUT_MS = 1_000;
-/** Maximum time for the answer to the PING behind a GOAWAY; then the second GOAWAY is sent all the same, as by grpc-go. */
+/**
+ * Maximum time for the answer to the PING behind a GOAWAY; then the second GOAWAY is sent all the same, as by grpc-go.
+ */
 const GOAWAY_TIMEOUT_MS = 5_000;
 
 export interface ProxyConnectionEvents {
@@ -31,9 +33,9 @@ export interface ProxyConnectionEvents {
 /**
  * One connection of the kubelet and its own connection to the runtime.
  *
- * Frames are forwarded unchanged, with the same stream ids, so the two peers agree on flow control, settings, pings and HPACK
- * tables with each other. When the runtime goes away, calls in flight and new ones are answered UNAVAILABLE. When it is back,
- * GOAWAY makes the kubelet connect anew, and no call is lost.
+ * Frames are forwarded unchanged, with the same stream ids, so the two peers agree on flow control, settings, pings and
+ * HPACK tables with each other. When the runtime goes away, calls in flight and new ones are answered UNAVAILABLE. When
+ * it is back, GOAWAY makes the kubelet connect anew, and no call is lost.
  */
 export class ProxyConnection {
   private readonly streams = new Map<number, ProxiedStream>();
@@ -218,8 +220,8 @@ export class ProxyConnection {
   }
 
   /**
-   * Ends our side, and waits until the kubelet closes. If we closed first, a call that it is just writing would break the
-   * connection before it has read that the call was not worked on.
+   * Ends our side, and waits until the kubelet closes. If we closed first, a call that it is just writing would break
+   * the connection before it has read that the call was not worked on.
    */
   private closeKubelet(): void {
     if (this.isClosing) return;

@@ -28,8 +28,9 @@ const OPEN_SEEN_BYTES = 2_048;
 /**
  * Forwards calls from the kubelet to the runtime.
  *
- * Header blocks always pass, in order and unchanged, because the runtime's HPACK table depends on them. DATA of an intercepted
- * request is held until the decision; a refused call ends with RST_STREAM before the runtime has a message of it.
+ * Header blocks always pass, in order and unchanged, because the runtime's HPACK table depends on them. DATA of an
+ * intercepted request is held until the decision; a refused call ends with RST_STREAM before the runtime has a message
+ * of it.
  */
 export class RequestPath {
   private readonly headers = new HeaderBlockReader();
@@ -80,7 +81,8 @@ export class RequestPath {
     this.highestStreamId = id;
     const { streams, options } = this.context;
     if (id > this.finalStreamId) {
-      // The block had to pass because of HPACK. GOAWAY shows the client that this stream is not worked on, and it tries elsewhere.
+      // The block had to pass because of HPACK. GOAWAY shows the client that this stream is not worked on, and it tries
+      // elsewhere.
       this.context.toRuntime.send(formatRstStream(id, ErrorCode.cancel));
       return;
     }
@@ -98,7 +100,9 @@ export class RequestPath {
     else if (endsRequest && request.isHeld) this.refuse(stream, requestIsNotOneMessage);
   }
 
-  /** gRPC requests have no trailers. Those of a call that is not intercepted pass; an intercepted one counts as broken. */
+  /**
+   * gRPC requests have no trailers. Those of a call that is not intercepted pass; an intercepted one counts as broken.
+   */
   private takeTrailers(stream: ProxiedStream, endsRequest: boolean): void {
     const { request } = stream;
     request.hasEnded ||= endsRequest;
@@ -195,7 +199,9 @@ export class RequestPath {
       .catch(this.context.failRuntime);
   }
 
-  /** Ends the call in which a fault of ours occurred. Throws it again when the runtime may have a part of the request. */
+  /**
+   * Ends the call in which a fault of ours occurred. Throws it again when the runtime may have a part of the request.
+   */
   private endByFault(stream: ProxiedStream, err: unknown): void {
     stream.request.endDecision();
     if (!stream.request.isHeld) throw err;

@@ -8,7 +8,9 @@ import {
 import type { ConnectionContext } from './connection-context';
 import type { ProxiedStream } from './proxied-stream';
 
-/** Sends request DATA that is ours or was held: as much as the runtime's windows allow, the rest when it credits more. */
+/**
+ * Sends request DATA that is ours or was held: as much as the runtime's windows allow, the rest when it credits more.
+ */
 export class RequestSender {
   private readonly waiting = new Set<ProxiedStream>();
   private initialWindowBytes = DEFAULT_WINDOW_BYTES;

@@ -17,8 +17,8 @@ import type { ProxiedStream } from './proxied-stream';
 import type { ResponsePart } from './response-half';
 
 /**
- * Forwards answers from the runtime to the kubelet, unchanged. A part that a hook has to see first waits for it, and so does the
- * rest of its stream.
+ * Forwards answers from the runtime to the kubelet, unchanged. A part that a hook has to see first waits for it, and so
+ * does the rest of its stream.
  */
 export class ResponsePath {
   private readonly headers = new HeaderBlockReader();

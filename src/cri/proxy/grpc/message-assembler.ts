@@ -1,8 +1,8 @@
 import { MESSAGE_PREFIX_BYTES, type GrpcMessage } from './message';
 
 /**
- * Assembles the messages of one direction of a call. A message inside one piece is returned in place; a split one is copied into a
- * buffer that grows with the bytes that arrive, not with the announced length.
+ * Assembles the messages of one direction of a call. A message inside one piece is returned in place; a split one is
+ * copied into a buffer that grows with the bytes that arrive, not with the announced length.
  */
 export class MessageAssembler {
   private readonly maxBytes: number;

@@ -16,7 +16,10 @@ export function formatMessagePrefix(length: number, isCompressed: boolean): Buff
   return prefix;
 }
 
-/** The message's plain bytes, at most `maxBytes`; undefined when the encoding is unknown or the data are broken or too long. */
+/**
+ * The message's plain bytes, at most `maxBytes`; undefined when the encoding is unknown or the data are broken or too
+ * long.
+ */
 export function inflateMessage(
   message: GrpcMessage,
   encoding: string | undefined,

@@ -10,8 +10,8 @@ import {
 /**
  * Cuts the bytes of one connection into frames.
  *
- * A frame inside one chunk is returned in place; only one that is split between chunks is copied. The reader holds at most one
- * frame, and checks an announced length before it allocates.
+ * A frame inside one chunk is returned in place; only one that is split between chunks is copied. The reader holds at
+ * most one frame, and checks an announced length before it allocates.
  */
 export class FrameReader {
   private maxFrameBytes = DEFAULT_MAX_FRAME_BYTES;
@@ -31,8 +31,8 @@ export class FrameReader {
   }
 
   /**
-   * Hands every frame that `chunk` completes to `onFrame`, in order. Throws ConnectionError on a wrong preface or an oversized
-   * frame.
+   * Hands every frame that `chunk` completes to `onFrame`, in order. Throws ConnectionError on a wrong preface or an
+   * oversized frame.
    */
   feed(chunk: Buffer, onFrame: (frame: Frame) => void): void {
     let at = this.skipPreface(chunk);

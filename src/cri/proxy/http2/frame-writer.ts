@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 import type { Frame } from './frame';
 
 /**
- * The writing side of a socket. Neighbouring frames of one buffer are joined to one piece, and `flush` writes all pieces of a turn
- * with one system call, which makes forwarding cheap.
+ * The writing side of a socket. Neighbouring frames of one buffer are joined to one piece, and `flush` writes all
+ * pieces of a turn with one system call, which makes forwarding cheap.
  */
 export class FrameWriter {
   private pieces: Uint8Array[] = [];

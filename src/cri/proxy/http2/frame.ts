@@ -64,7 +64,10 @@ export function payloadLength(frame: Frame): number {
   return frame.end - frame.start - FRAME_HEAD_BYTES;
 }
 
-/** The payload of a DATA or HEADERS frame without padding and priority fields. Throws ConnectionError when they do not fit. */
+/**
+ * The payload of a DATA or HEADERS frame without padding and priority fields. Throws ConnectionError when they do not
+ * fit.
+ */
 export function readContent(frame: Frame): Buffer {
   let from = frame.start + FRAME_HEAD_BYTES;
   let to = frame.end;
@@ -82,7 +85,10 @@ export function checkContent(frame: Frame): void {
   if ((frame.flags & (Flag.padded | Flag.priority)) !== 0) readContent(frame);
 }
 
-/** A 31-bit number at `offset` of the payload: a stream id or a window increment. Throws ConnectionError when it is cut off. */
+/**
+ * A 31-bit number at `offset` of the payload: a stream id or a window increment. Throws ConnectionError when it is cut
+ * off.
+ */
 export function readUInt31(frame: Frame, offset: number): number {
   if (payloadLength(frame) < offset + 4)
     throw new ConnectionError(ErrorCode.frameSize, 'a frame is too short for its type');

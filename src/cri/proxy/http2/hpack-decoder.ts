@@ -9,8 +9,8 @@ const ENTRY_OVERHEAD_BYTES = 32;
 const MAX_LIST_BYTES = 2_097_152;
 
 /**
- * Decodes the header blocks of one direction of one connection (RFC 7541). Blocks must come complete and in order, since each
- * changes the dynamic table. A broken block throws ConnectionError; the decoder can't be used after that.
+ * Decodes the header blocks of one direction of one connection (RFC 7541). Blocks must come complete and in order,
+ * since each changes the dynamic table. A broken block throws ConnectionError; the decoder can't be used after that.
  */
 export class HpackDecoder {
   /** Oldest first; the newest entry has index 62. `first` counts what was evicted but not yet cut off. */

@@ -1,8 +1,8 @@
 import { STATIC_TABLE, type HeaderField } from './hpack-static-table';
 
 /**
- * Encodes a header block that leaves the receiver's dynamic table alone (RFC 7541 §6.1 and §6.2.3): fields of the static
- * table by index, all others as literals that are never indexed. So it fits between blocks of another encoder.
+ * Encodes a header block that leaves the receiver's dynamic table alone (RFC 7541 §6.1 and §6.2.3): fields of the
+ * static table by index, all others as literals that are never indexed. So it fits between blocks of another encoder.
  */
 export function encodeHeaders(fields: readonly HeaderField[]): Buffer {
   const bytes: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * The Huffman code of HPACK (RFC 7541, appendix B). It is canonical, so the lengths of the 257 codes define it: one base-36 digit
- * each, the last one for EOS.
+ * The Huffman code of HPACK (RFC 7541, appendix B). It is canonical, so the lengths of the 257 codes define it: one
+ * base-36 digit each, the last one for EOS.
  */
 const CODE_LENGTHS =
   'dnsssssssoussussssssssusssssssss6aacd68baa8b8666555666666678f6cad67777777777777777777777878djde6f56565666577666567655' +
@@ -8,7 +8,10 @@ const CODE_LENGTHS =
   'ppooqnqrqqrrrrrsrrrrrqu';
 const EOS = 256;
 
-/** Inner nodes of the code tree, four bits at a time: `next[node * 16 + nibble]` is the node after it, -1 = no such code. */
+/**
+ * Inner nodes of the code tree, four bits at a time: `next[node * 16 + nibble]` is the node after it, -1 = no such
+ * code.
+ */
 interface Steps {
   readonly next: Int16Array;
   /** The byte that a step completes (no code is shorter than 5 bits, so at most one), -1 = none. */
@@ -60,7 +63,10 @@ function buildSteps(): Steps {
   return { next, emitted, mayEnd };
 }
 
-/** Nodes as pairs of children; a child below 0 is the leaf of symbol `-child - 1`. The root is node 0 and no one's child. */
+/**
+ * Nodes as pairs of children; a child below 0 is the leaf of symbol `-child - 1`. The root is node 0 and no one's
+ * child.
+ */
 function buildTree(): [number, number][] {
   const lengths = Array.from(CODE_LENGTHS, (digit) => parseInt(digit, 36));
   const symbols = lengths.map((_, symbol) => symbol).sort((a, b) => lengths[a]! - lengths[b]! || a - b);

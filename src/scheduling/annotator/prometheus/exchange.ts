@@ -21,8 +21,8 @@ export interface Answer {
 }
 
 /**
- * One HTTP request and its whole answer, over a connection of its own. Follows no redirect, which may lead anywhere. Rejects with Error whose
- * message goes on "Prometheus …".
+ * One HTTP request and its whole answer, over a connection of its own. Follows no redirect, which may lead anywhere.
+ * Rejects with Error whose message goes on "Prometheus …".
  */
 export function exchange({ url, method, headers, body, ca, maxBytes, timeoutMs, signal }: Exchange): Promise<Answer> {
   return new Promise((resolve, reject) => {

@@ -29,8 +29,9 @@ export class FigureFinder {
   }
 
   /**
-   * The figure of a node. Its series is looked for by `IP`, then by `IP:port`, then by the node's name, as crane-scheduler does; the first
-   * of these that there is counts. Several series of it are a fault, since none of them is more right than the others.
+   * The figure of a node. Its series is looked for by `IP`, then by `IP:port`, then by the node's name, as
+   * crane-scheduler does; the first of these that there is counts. Several series of it are a fault, since none of them
+   * is more right than the others.
    */
   find({ name, address }: NodeAddress): Found {
     const series = this.byInstance.get(address) ?? this.byHost.get(address) ?? this.byInstance.get(name);
@@ -45,8 +46,8 @@ export class FigureFinder {
 const MAX_RATIO = 1_000;
 
 /**
- * A value a little below zero counts as 0: the difference of two samples may give it. What is no load is a fault, and nothing is written. NaN (a
- * division by nothing) is one: a node of which nothing is known is not idle.
+ * A value a little below zero counts as 0: the difference of two samples may give it. What is no load is a fault, and
+ * nothing is written. NaN (a division by nothing) is one: a node of which nothing is known is not idle.
  */
 function readSeries({ value, timeMs, instance }: Series): Found {
   if (!Number.isFinite(timeMs)) return { kind: 'fault', because: `the series of ${instance} has no time` };

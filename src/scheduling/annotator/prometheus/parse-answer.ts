@@ -20,8 +20,8 @@ export type QueryResult =
 const MAX_QUOTED = 300;
 
 /**
- * Reads the answer of an instant query (Prometheus' HTTP API v1). A warning is a failure, as for crane-scheduler: the result may be
- * incomplete then. Notes (`infos`) are none.
+ * Reads the answer of an instant query (Prometheus' HTTP API v1). A warning is a failure, as for crane-scheduler: the
+ * result may be incomplete then. Notes (`infos`) are none.
  */
 export function parseAnswer(status: number, text: string): QueryResult {
   const answer = parseJson(text);

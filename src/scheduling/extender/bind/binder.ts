@@ -60,12 +60,13 @@ const MAX_TRIES = 5;
 const SETTLED_MS = 60_000;
 
 /**
- * Binds pods to the node that the scheduler has chosen. A pod that gets CPUs of zones first claims them: the claim is written to the node's
- * NodeResourceTopology with the version that the decision was based on. So of two replicas that decide at once the API server accepts one,
- * and the other decides again. A claim outlives its extender; it counts until the pod says its zones itself.
+ * Binds pods to the node that the scheduler has chosen. A pod that gets CPUs of zones first claims them: the claim is
+ * written to the node's NodeResourceTopology with the version that the decision was based on. So of two replicas that
+ * decide at once the API server accepts one, and the other decides again. A claim outlives its extender; it counts
+ * until the pod says its zones itself.
  *
- * The binding carries the result: the API server copies annotations of a Binding into the pod, in the write that sets its node. So no pod is
- * bound without its result, and none gets the result of another node.
+ * The binding carries the result: the API server copies annotations of a Binding into the pod, in the write that sets
+ * its node. So no pod is bound without its result, and none gets the result of another node.
  */
 export class Binder {
   private readonly turns = new Map<string, Promise<unknown>>();
@@ -93,7 +94,10 @@ export class Binder {
     }
   }
 
-  /** The pod's request from the API server: after a restart, or when another replica has filtered. Throws Refusal for another pod. */
+  /**
+   * The pod's request from the API server: after a restart, or when another replica has filtered. Throws Refusal for
+   * another pod.
+   */
   private async readUnbound(args: BindingArgs, untilMs: number): Promise<PodToPlace | 'bound'> {
     const object = await this.send({ method: 'GET', path: podPath(args) }, untilMs);
     const pod = readPod(object);

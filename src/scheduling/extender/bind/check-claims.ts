@@ -20,8 +20,9 @@ const MAX_CLAIMS = 100;
 const CALL_MS = 5_000;
 
 /**
- * Drops claims whose pod was not bound: its extender was killed, or had no answer to its binding. Also of a pod that ended before this
- * replica has seen it. Without this they would take CPUs until they are too old. Runs until the signal aborts; never rejects.
+ * Drops claims whose pod was not bound: its extender was killed, or had no answer to its binding. Also of a pod that
+ * ended before this replica has seen it. Without this they would take CPUs until they are too old. Runs until the
+ * signal aborts; never rejects.
  */
 export async function keepCheckingClaims({ signal, everyMs = EVERY_MS, ...parts }: ClaimCheckParts): Promise<void> {
   for (;;) {

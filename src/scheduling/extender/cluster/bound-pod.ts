@@ -17,7 +17,9 @@ export function announcedTo(rules: NodeOffer['rules'], { announced, namespace, n
   return { ...announced, spec: { ...announced.spec, namespace, name } };
 }
 
-/** Most announcements that are remembered, and the longest as text: 8 MB of texts, and objects of a few times as much. */
+/**
+ * Most announcements that are remembered, and the longest as text: 8 MB of texts, and objects of a few times as much.
+ */
 const MAX_SHARED = 2_048;
 const MAX_LENGTH = 4_096;
 

@@ -21,8 +21,8 @@ const MAX_LENGTH = 256;
 const MAX_ANNOTATIONS = 128;
 
 /**
- * The load of all Nodes, kept up to date by a watch. Figures are parsed when a Node changes, and judged when it has changed or one of them
- * is too old, but not for each pod.
+ * The load of all Nodes, kept up to date by a watch. Figures are parsed when a Node changes, and judged when it has
+ * changed or one of them is too old, but not for each pod.
  */
 export class NodeLoads {
   private readonly informer: CollectionInformer<LoadEntry>;

@@ -6,8 +6,8 @@ import type { Claim } from '../../../kube';
 import type { ZonesVerdict } from '../verdict';
 
 /**
- * All that is remembered of one node, in one place: a request names thousands of nodes, so each name is looked up once. Each field belongs to
- * the class that keeps it.
+ * All that is remembered of one node, in one place: a request names thousands of nodes, so each name is looked up once.
+ * Each field belongs to the class that keeps it.
  */
 export interface NodeRecord {
   readonly name: string;

@@ -3,8 +3,8 @@ import { largerUse, useOf, type NodeOffer, type ZoneAmounts } from '../../../cor
 import { announcedTo, type BoundPod } from './bound-pod';
 
 /**
- * A pod that takes less than before has its CPUs until its node has published them as its own, and no longer than this: a node whose cpusetd is away
- * publishes nothing, and gives nothing either.
+ * A pod that takes less than before has its CPUs until its node has published them as its own, and no longer than this:
+ * a node whose cpusetd is away publishes nothing, and gives nothing either.
  */
 const BEFORE_MS = 60_000;
 
@@ -16,8 +16,9 @@ interface Use {
 }
 
 /**
- * The amounts that bound pods take of the zones of their nodes, by their results. Their authors can change or remove a result, and so can a resize: the
- * node counts by the new one only when it has published again. Until then the larger of both counts here.
+ * The amounts that bound pods take of the zones of their nodes, by their results. Their authors can change or remove a
+ * result, and so can a resize: the node counts by the new one only when it has published again. Until then the larger
+ * of both counts here.
  */
 export class PodUses {
   /** By node and uid. */

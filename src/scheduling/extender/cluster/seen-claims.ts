@@ -1,8 +1,9 @@
 import type { Claim } from '../../../kube';
 
 /**
- * The time at which this replica first saw each claim, by its own monotonic clock. The time in a claim is of the clock of the replica that
- * wrote it: it distinguishes claims of one pod, and is never compared with a clock here. A claim is at least as old as it is here.
+ * The time at which this replica first saw each claim, by its own monotonic clock. The time in a claim is of the clock
+ * of the replica that wrote it: it distinguishes claims of one pod, and is never compared with a clock here. A claim is
+ * at least as old as it is here.
  */
 export class SeenClaims {
   private readonly byNode = new Map<string, ReadonlyMap<string, number>>();

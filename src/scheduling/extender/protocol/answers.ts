@@ -1,6 +1,9 @@
 import type { RequestedNodes, Victims } from './read-args';
 
-/** The answer of filter: `ExtenderFilterResult`. @param rejections in the order of the nodes; undefined, or missing = the node fits */
+/**
+ * The answer of filter: `ExtenderFilterResult`. @param rejections in the order of the nodes; undefined, or missing =
+ * the node fits
+ */
 export function formatFilterResult(
   nodes: RequestedNodes,
   rejections: readonly ({ readonly message: string } | undefined)[],
@@ -19,7 +22,10 @@ export function formatFilterResult(
   return { ...passed, FailedNodes: failed, FailedAndUnresolvableNodes: {}, Error: '' };
 }
 
-/** The answer of filter when nothing can be said: the scheduler tries the pod again, or goes on if the extender is ignorable. */
+/**
+ * The answer of filter when nothing can be said: the scheduler tries the pod again, or goes on if the extender is
+ * ignorable.
+ */
 export function formatFilterError(error: string): object {
   return { Nodes: null, NodeNames: null, FailedNodes: {}, FailedAndUnresolvableNodes: {}, Error: error };
 }

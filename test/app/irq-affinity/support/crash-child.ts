@@ -1,4 +1,5 @@
-// Steers the interrupts of a fake folder and kills itself before the operation with the given number: of the file, or the move of an interrupt.
+// Steers the interrupts of a fake folder and kills itself before the operation with the given number: of the file, or
+// the move of an interrupt.
 import { inShortWrites, watchOps } from '../../../state/support/fs-doubles';
 import { moverIn, steeringOf } from './steering-of';
 

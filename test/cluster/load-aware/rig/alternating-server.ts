@@ -1,7 +1,10 @@
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** The Service of several replicas: an HTTP server on loopback that passes each request on to another one of them, in turn. */
+/**
+ * The Service of several replicas: an HTTP server on loopback that passes each request on to another one of them, in
+ * turn.
+ */
 export class AlternatingServer {
   /** The number of requests by path. */
   readonly counts = new Map<string, number>();

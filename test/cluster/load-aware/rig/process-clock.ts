@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { renameSync, writeFileSync } from 'node:fs';
 
 /**
- * The wall clock of one process, which can be set while it runs: libfaketime (the Debian package `faketime`) stands between the process
- * and the C library. The monotonic clock is the real one.
+ * The wall clock of one process, which can be set while it runs: libfaketime (the Debian package `faketime`) stands
+ * between the process and the C library. The monotonic clock is the real one.
  */
 export class ProcessClock {
   /** The environment of the process. */

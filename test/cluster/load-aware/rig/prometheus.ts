@@ -23,7 +23,10 @@ export interface Target {
 const RANGES = { '[5m]': '[1s]', '[1h]': '[2s]', '[1d]': '[3s]' };
 const PERIOD = '250ms';
 
-/** A real Prometheus with the rules of deploy/scheduling, which scrapes the exporters and evaluates the rules four times a second. */
+/**
+ * A real Prometheus with the rules of deploy/scheduling, which scrapes the exporters and evaluates the rules four times
+ * a second.
+ */
 export class Prometheus {
   private readonly folder = mkdtempSync(join(tmpdir(), 'cpusetd-prometheus-'));
   private child: ChildProcess | undefined;

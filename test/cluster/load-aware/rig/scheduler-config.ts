@@ -24,11 +24,13 @@ const read = (name: string): Config =>
   parse(readFileSync(join(projectRoot(), 'deploy/scheduling', name), 'utf8')) as Config;
 
 /**
- * The configuration of a kube-scheduler with these settings of its extender, and without long pauses between retries of a pod.
+ * The configuration of a kube-scheduler with these settings of its extender, and without long pauses between retries of
+ * a pod.
  *
  * @param settings undefined: the scheduler has no extender
- * @param options `isOwn`: as deploy/scheduling/scheduler-config.yaml has it, for pods that name that scheduler. Otherwise its extender is given to the
- * scheduler of all pods, which is how most tests use it. `kubeconfig` is that of kube-scheduler-config.yaml by default.
+ * @param options `isOwn`: as deploy/scheduling/scheduler-config.yaml has it, for pods that name that scheduler.
+ * Otherwise its extender is given to the scheduler of all pods, which is how most tests use it. `kubeconfig` is that of
+ * kube-scheduler-config.yaml by default.
  */
 export function formatSchedulerConfig(
   settings: ExtenderSettings | undefined,
@@ -49,7 +51,10 @@ export function formatSchedulerConfig(
   });
 }
 
-/** deploy/scheduling/kube-scheduler-config.yaml, for the cluster's own kube-scheduler, with the extender at this address over plain HTTP. */
+/**
+ * deploy/scheduling/kube-scheduler-config.yaml, for the cluster's own kube-scheduler, with the extender at this address
+ * over plain HTTP.
+ */
 export function formatFirstSchedulerConfig(urlPrefix: string): string {
   const { extenders, ...config } = read('kube-scheduler-config.yaml');
   return stringify({ ...config, podMaxBackoffSeconds: 1, extenders: [applySettings(extenders[0], { urlPrefix })] });

@@ -27,7 +27,10 @@ export const schedulingManifests = ['namespace', 'rbac', 'validating-admission-p
   (name) => `scheduling/${name}.yaml`,
 );
 
-/** A control plane without a controller manager, for nodes that only tests know; with what cpusetd and the schedulers need. */
+/**
+ * A control plane without a controller manager, for nodes that only tests know; with what cpusetd and the schedulers
+ * need.
+ */
 export class Cluster {
   readonly pods: ObjectTable<Pod>;
   readonly topologies: ObjectTable<Topology>;
@@ -85,7 +88,10 @@ export class Cluster {
     return this.end.signal;
   }
 
-  /** Starts the scheduler of scheduler-plugins with deploy/scheduler-plugins/scheduler.yaml. It knows the topologies that are published by now. */
+  /**
+   * Starts the scheduler of scheduler-plugins with deploy/scheduler-plugins/scheduler.yaml. It knows the topologies
+   * that are published by now.
+   */
   async startTopologyScheduler(settings: SchedulerSettings): Promise<PluginLog> {
     writeFileSync(join(this.folder, 'scheduler.yaml'), formatSchedulerConfig(settings));
     const log = new PluginLog(join(this.plane.work, 'kube-scheduler-plugins.log'));
@@ -94,7 +100,10 @@ export class Cluster {
     return log;
   }
 
-  /** Starts kube-scheduler. @param config its KubeSchedulerConfiguration, in a cluster with the kind of topologies of Crane */
+  /**
+   * Starts kube-scheduler. @param config its KubeSchedulerConfiguration, in a cluster with the kind of topologies of
+   * Crane
+   */
   startScheduler(config?: string): Promise<void> {
     if (config !== undefined) writeFileSync(join(this.folder, 'kube-scheduler.yaml'), config);
     return this.plane.start('kube-scheduler');

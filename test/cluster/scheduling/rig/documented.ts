@@ -30,7 +30,10 @@ export interface SchedulerSettings {
   readonly cacheResyncPeriodSeconds?: number;
 }
 
-/** The text of deploy/scheduler-plugins/scheduler.yaml with other settings of the plugin, and without long pauses between retries of a pod. */
+/**
+ * The text of deploy/scheduler-plugins/scheduler.yaml with other settings of the plugin, and without long pauses
+ * between retries of a pod.
+ */
 export function formatSchedulerConfig({ informerMode, cacheResyncPeriodSeconds }: SchedulerSettings): string {
   const config = parse(read('deploy/scheduler-plugins/scheduler.yaml')) as {
     podMaxBackoffSeconds?: number;

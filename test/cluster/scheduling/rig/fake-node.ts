@@ -28,7 +28,10 @@ export interface FakeNodeOptions {
   readonly onRelease?: () => void;
 }
 
-/** A node of the cluster on a captured machine: its Node, cpusetd as a process, a stand-in runtime and a stand-in kubelet. */
+/**
+ * A node of the cluster on a captured machine: its Node, cpusetd as a process, a stand-in runtime and a stand-in
+ * kubelet.
+ */
 export class FakeNode {
   readonly kubelet: StandInKubelet;
   private readonly folder = mkdtempSync(join(tmpdir(), 'cpusetd-node-'));

@@ -64,7 +64,10 @@ export interface PodRequest {
   readonly boundTo?: string;
 }
 
-/** A pod of one container, unless it says otherwise: Guaranteed, with whole CPUs and a request for memory, or BestEffort. */
+/**
+ * A pod of one container, unless it says otherwise: Guaranteed, with whole CPUs and a request for memory, or
+ * BestEffort.
+ */
 export function podOf({
   name,
   cpus,

@@ -75,8 +75,8 @@ export class PluginLog {
 }
 
 /**
- * True when the fingerprints of the node matched between the reservation for a pod there and the position `until`, up to which it had no CPUs.
- * The plugin then counted it nowhere, unless cpusetd knew the pod already.
+ * True when the fingerprints of the node matched between the reservation for a pod there and the position `until`, up
+ * to which it had no CPUs. The plugin then counted it nowhere, unless cpusetd knew the pod already.
  */
 export function wasForgotten({ events }: PluginLog, node: string, pod: string, until: number): boolean {
   const reservedAt = events.findLastIndex(

@@ -22,8 +22,8 @@ export interface StandInKubeletParts {
 }
 
 /**
- * The part of a kubelet that a scheduler sees: it runs the pods that are bound to its node, sets their status, and ends those that are
- * deleted. A pod that the runtime refuses stays Pending; it is not tried again.
+ * The part of a kubelet that a scheduler sees: it runs the pods that are bound to its node, sets their status, and ends
+ * those that are deleted. A pod that the runtime refuses stays Pending; it is not tried again.
  */
 export class StandInKubelet {
   readonly refusals: Refusal[] = [];

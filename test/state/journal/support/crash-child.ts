@@ -1,5 +1,6 @@
-// Writes a journal record by record, and kills itself at the operation with the given number: before it, or in the middle of an append.
-// It prints the number of each record when that is written. `no-space`: the disk takes half of the first append, which is made again.
+// Writes a journal record by record, and kills itself at the operation with the given number: before it, or in the
+// middle of an append. It prints the number of each record when that is written. `no-space`: the disk takes half of the
+// first append, which is made again.
 import { writeSync } from 'node:fs';
 import { JournalWriter, MIN_JOURNAL_BYTES } from '../../../../src/state/journal';
 import { nodeJournalFs, type AppendedFile, type JournalFs } from '../../../../src/state/journal/journal-fs';
