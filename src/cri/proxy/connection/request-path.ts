@@ -100,9 +100,7 @@ export class RequestPath {
     else if (endsRequest && request.isHeld) this.refuse(stream, requestIsNotOneMessage);
   }
 
-  /**
-   * gRPC requests have no trailers. Those of a call that is not intercepted pass; an intercepted one counts as broken.
-   */
+  /** gRPC requests have no trailers. Those of a call that is not intercepted pass; an intercepted one is broken. */
   private takeTrailers(stream: ProxiedStream, endsRequest: boolean): void {
     const { request } = stream;
     request.hasEnded ||= endsRequest;
