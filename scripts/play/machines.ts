@@ -67,14 +67,14 @@ function makeMachine({ sockets, cores, threads, nodes }: Shape): SysfsTree {
     const core = cpu % allCores;
     const socket = Math.floor(core / cores);
     const node = Math.floor(core / perNode);
-    const of = `${root}/cpu/cpu${cpu}`;
-    tree[`${of}/topology/core_id`] = `${core % cores}\n`;
-    tree[`${of}/topology/physical_package_id`] = `${socket}\n`;
-    tree[`${of}/topology/core_cpus_list`] = `${list(core, 1)}\n`;
-    tree[`${of}/topology/package_cpus_list`] = `${list(socket * cores, cores)}\n`;
-    tree[`${of}/cache/index3/level`] = '3\n';
-    tree[`${of}/cache/index3/id`] = `${node}\n`;
-    tree[`${of}/cache/index3/shared_cpu_list`] = `${list(node * perNode, perNode)}\n`;
+    const folder = `${root}/cpu/cpu${cpu}`;
+    tree[`${folder}/topology/core_id`] = `${core % cores}\n`;
+    tree[`${folder}/topology/physical_package_id`] = `${socket}\n`;
+    tree[`${folder}/topology/core_cpus_list`] = `${list(core, 1)}\n`;
+    tree[`${folder}/topology/package_cpus_list`] = `${list(socket * cores, cores)}\n`;
+    tree[`${folder}/cache/index3/level`] = '3\n';
+    tree[`${folder}/cache/index3/id`] = `${node}\n`;
+    tree[`${folder}/cache/index3/shared_cpu_list`] = `${list(node * perNode, perNode)}\n`;
   }
   for (let node = 0; node < nodes; node++) {
     const distances = Array.from({ length: nodes }, (_, other) => (other === node ? 10 : 20));

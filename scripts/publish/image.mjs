@@ -58,7 +58,10 @@ function plan({ root, version, release, values, isPlain }) {
         ? []
         : [
             {
-              ...{ file, bytes: describeFile(path).bytes, digest: `index ${image.digest}`, to: target },
+              file,
+              bytes: describeFile(path).bytes,
+              digest: `index ${image.digest}`,
+              to: target,
               content: image.platforms.map(({ name, digest }) => `${name}: ${digest}`),
             },
           ],
@@ -98,7 +101,8 @@ function readImage(path) {
   /** @type {{ digest: string, platform: { os: string, architecture: string } }[]} */
   const manifests = index.manifests;
   const platforms = manifests.map((each) => ({
-    ...{ name: `${each.platform.os}/${each.platform.architecture}`, digest: each.digest },
+    name: `${each.platform.os}/${each.platform.architecture}`,
+    digest: each.digest,
     labels: readBlob(readBlob(each).config).config?.Labels ?? {},
   }));
   return { digest: top.digest, platforms };

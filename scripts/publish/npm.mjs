@@ -41,7 +41,9 @@ function plan({ root, version, values }) {
         ? []
         : [
             {
-              ...{ file: packed.filename, bytes: packed.size, digest: packed.integrity },
+              file: packed.filename,
+              bytes: packed.size,
+              digest: packed.integrity,
               to: `${registry} as ${packed.name}@${packed.version}, tag ${tag}`,
               content: packed.files.map(({ path, size }) => `${path}: ${size} bytes`),
             },

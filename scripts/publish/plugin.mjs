@@ -61,12 +61,16 @@ function plan({ version, release, values, isPlain }) {
     items: isThere
       ? [
           {
-            ...{ file: archive, bytes, digest: `sha256:${sha256}` },
+            file: archive,
+            bytes,
+            digest: `sha256:${sha256}`,
             to: upload === undefined ? `${said.uri}: it has to be there already` : `${upload}${archive}`,
           },
           {
-            ...{ file: manifest, bytes: describeFile(manifestPath).bytes },
-            ...{ digest: `sha256:${describeFile(manifestPath).sha256}`, to: `${index}, branch ${branch}, ${file}` },
+            file: manifest,
+            bytes: describeFile(manifestPath).bytes,
+            digest: `sha256:${describeFile(manifestPath).sha256}`,
+            to: `${index}, branch ${branch}, ${file}`,
           },
         ]
       : [],

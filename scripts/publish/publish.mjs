@@ -127,7 +127,8 @@ function formatPlan(name, isDryRun, { items, commands }, checks) {
  */
 export function runCommand([program = '', ...args], options = {}) {
   const { status, stdout, error } = spawnSync(program, args, {
-    ...{ encoding: 'utf8', stdio: ['inherit', 'pipe', 'inherit'] },
+    encoding: 'utf8',
+    stdio: ['inherit', 'pipe', 'inherit'],
     ...options,
   });
   if (error) throw error;

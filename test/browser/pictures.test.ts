@@ -81,13 +81,13 @@ defineInChromium((launch) => {
         );
       expect(existsSync(PICTURE)).toBe(true);
       const kept: Picture = { data: readFileSync(PICTURE), type: 'image/webp' };
-      const [one, other] = await Promise.all(
+      const [first, other] = await Promise.all(
         [seen, kept].map(async (picture) =>
           Buffer.from(await convert(blank, picture, { type: 'pixels', width: 128 }), 'base64'),
         ),
       );
-      const differences = Array.from(one!, (value, index) => Math.abs(value - other![index]!));
-      expect(other!.length).toBe(one!.length);
+      const differences = Array.from(first!, (value, index) => Math.abs(value - other![index]!));
+      expect(other!.length).toBe(first!.length);
       // Letters are drawn a little differently by each version of Chromium; a part of the page that has moved makes
       // more.
       expect(differences.reduce((sum, each) => sum + each, 0) / differences.length).toBeLessThan(1);

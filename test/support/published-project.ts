@@ -110,8 +110,12 @@ export class PublishedProject {
   env(): NodeJS.ProcessEnv {
     const identity = { NAME: 'A', EMAIL: 'a@example.com' };
     return {
-      ...{ PATH: this.bin, HOME: this.home, XDG_RUNTIME_DIR: this.home, TMPDIR: this.folder },
-      ...{ npm_config_cache: join(this.folder, 'npm-cache'), npm_config_update_notifier: 'false' },
+      PATH: this.bin,
+      HOME: this.home,
+      XDG_RUNTIME_DIR: this.home,
+      TMPDIR: this.folder,
+      npm_config_cache: join(this.folder, 'npm-cache'),
+      npm_config_update_notifier: 'false',
       ...Object.fromEntries(
         ['AUTHOR', 'COMMITTER'].flatMap((who) =>
           Object.entries(identity).map(([key, value]) => [`GIT_${who}_${key}`, value]),

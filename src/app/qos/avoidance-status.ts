@@ -25,7 +25,9 @@ export function toQosStatus(reading: AvoidanceReading): QosStatus {
     rules: findings.map(toRuleStatus),
     ...(disabled && { schedulingDisabled: { because: disabled.because, since: toTime(disabled.sinceMs) } }),
     throttled: throttles.map(toThrottled),
-    ...{ recent, actionsLeft, evictionsLeft },
+    recent,
+    actionsLeft,
+    evictionsLeft,
   };
 }
 
@@ -36,7 +38,13 @@ function toRuleStatus({ key, state, actionName, because }: Finding): RuleStatus 
 function toThrottled(throttle: Throttle): ThrottledContainer {
   const { namespace, pod, container, id, originalUs, quotaUs, periodUs, causes, sinceMs } = throttle;
   return {
-    ...{ namespace, pod, container, containerId: id, originalQuotaUs: originalUs, quotaUs, periodUs },
+    namespace,
+    pod,
+    container,
+    containerId: id,
+    originalQuotaUs: originalUs,
+    quotaUs,
+    periodUs,
     because: causes.map(({ rule, action }) => `${rule} has action ${action}`).join(', '),
     since: toTime(sinceMs),
   };

@@ -85,7 +85,14 @@ export class Avoidance {
     this.executor = executor;
     this.undoing = new UndoAttempts({ context, note, quotas, objects, executor, nowMs, elapsedMs });
     this.rounds = new RuleRounds({
-      ...{ context, note, executor, gate, log, writeEvent, nowMs, lostAfterRounds: STALE_AFTER },
+      context,
+      note,
+      executor,
+      gate,
+      log,
+      writeEvent,
+      nowMs,
+      lostAfterRounds: STALE_AFTER,
       options: () => this.planOptions,
     });
     events.on('optionsChanged', 'following qos-actions', (changed) => this.follow(changed));
@@ -158,7 +165,9 @@ export class Avoidance {
   private async round(metrics: Metrics, collectedMs: number): Promise<void> {
     const { context, note, objects } = this.parts;
     const step = planRound(this.phase, {
-      ...{ mode: this.options.qosActions, isSynchronized: context.model.synchronized, objects },
+      mode: this.options.qosActions,
+      isSynchronized: context.model.synchronized,
+      objects,
       whyNoAction: () => note.whyNoAction,
       lost: () => findUnknownThrottles(this.parts),
     });

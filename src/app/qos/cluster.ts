@@ -83,7 +83,10 @@ export class Cluster implements NodeActions {
     const { follows, client, nodeName, log, signal, now, asksForPrediction, alarms } = parts;
     this.rights = new MissingRights(log);
     this.objects = new QosObjects({
-      ...{ client, nodeName, log, signal },
+      client,
+      nodeName,
+      log,
+      signal,
       onChange: () => {
         this.byRuntimeUid = undefined;
         this.predicting?.touch();
@@ -101,18 +104,28 @@ export class Cluster implements NodeActions {
     this.predicting =
       asksForPrediction &&
       new PredictionJob({
-        ...{ context: { ...asksForPrediction, alarms, log }, client, nodeName, signal },
+        context: { ...asksForPrediction, alarms, log },
+        client,
+        nodeName,
+        signal,
         template: () => this.objects.templates,
         stored: () => this.objects.predictions,
       });
     this.node = new NodeInformer({
-      ...{ client, nodeName, log, signal },
+      client,
+      nodeName,
+      log,
+      signal,
       onChange: () => undefined,
       onNode: (object) => this.takeNode(object),
     });
     this.recorder = new EventRecorder({ client, nodeName, log, signal, now });
     this.condition = interferenceCondition({
-      ...{ client, nodeName, log, signal, now },
+      client,
+      nodeName,
+      log,
+      signal,
+      now,
       state: () => this.interference,
     });
   }

@@ -207,7 +207,10 @@ export class NodeResourcesJob {
     const { exclusive, sharedPool, synchronized } = context.model;
     const { allocatable, annotations, addresses } = latest;
     const facts = {
-      ...{ allocatable, annotations, names: [nodeName, ...addresses], prediction: prediction?.() },
+      allocatable,
+      annotations,
+      names: [nodeName, ...addresses],
+      prediction: prediction?.(),
       exclusiveCpus: exclusive.size,
       ...(synchronized && { sharedPoolCpus: sharedPool.size }),
       isYoung: performance.now() - this.running.startedAtMs < options.maxAgeMs,

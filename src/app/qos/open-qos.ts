@@ -58,7 +58,9 @@ export class QosPart implements Task {
     const quotas = (this.quotas = new QuotaWriter({ model, cgroups, update }));
     this.cluster = this.openCluster();
     this.avoidance = new Avoidance({
-      ...{ context, note, quotas },
+      context,
+      note,
+      quotas,
       node: this.cluster ?? WITHOUT_CLUSTER,
       objects: () =>
         this.cluster?.rules ?? { kind: 'unknown', because: 'rules come from the API server: set --kubeconfig' },
@@ -95,7 +97,9 @@ export class QosPart implements Task {
       client: new KubeClient(config.kubeconfig, this.lifetime.signal),
       nodeName: config.nodeName ?? hostname().toLowerCase(),
       log: log.child({ op: 'qos' }),
-      ...{ signal, now, alarms: this.parts.context.alarms },
+      signal,
+      now,
+      alarms: this.parts.context.alarms,
       follows: { rules: isMeasuring, predictions: config.nodeResource !== 'off' },
       ...(config.nodeResource !== 'off' && config.nodeResourcePrediction && { asksForPrediction: this.parts.context }),
     });
@@ -119,7 +123,9 @@ export class QosPart implements Task {
       context,
       ...(nodeResource !== 'off' && {
         options: {
-          ...{ reserved, lendExclusiveIdle, maxAgeMs: this.maxAgeMs },
+          reserved,
+          lendExclusiveIdle,
+          maxAgeMs: this.maxAgeMs,
           windowMs: config.nodeResourceWindowMs,
           percentile: config.nodeResourcePercentile,
           marginPercent: config.nodeResourceMargin,
@@ -138,7 +144,10 @@ export class QosPart implements Task {
     const { cluster, note, quotas, maxAgeMs } = this;
     if (!context.config.podResource || !cluster) return undefined;
     return new PodResourcesJob({
-      ...{ context, quotas, maxAgeMs, signal: context.signal },
+      context,
+      quotas,
+      maxAgeMs,
+      signal: context.signal,
       pods: () => cluster.pods,
       isThrottled: (containerId) => note.throttles.some(({ id }) => id === containerId),
     });
@@ -209,7 +218,8 @@ export class QosPart implements Task {
       this.lent = {
         ...(milliCpu !== undefined && { cpuMilli: milliCpu }),
         ...(memoryBytes !== undefined && { memoryBytes }),
-        ...{ because, since: last && isSame ? last.since : this.parts.context.now() },
+        because,
+        since: last && isSame ? last.since : this.parts.context.now(),
       };
     return this.lent;
   }

@@ -66,7 +66,11 @@ export class PodResourcesJob {
     const { containers } = context.model;
     this.forgetGone(containers);
     const changes = planPodQuotas({
-      ...{ pods: pods(), metrics, maxAgeMs, nowMs: nowMs(), isThrottled },
+      pods: pods(),
+      metrics,
+      maxAgeMs,
+      nowMs: nowMs(),
+      isThrottled,
       isPinned: (id) => keepsQuota(containers.get(id)),
     });
     const due = changes.filter(
@@ -83,7 +87,9 @@ export class PodResourcesJob {
     const { context, quotas, signal, nowMs = Date.now } = this.parts;
     const { containerId, namespace, pod, container, quotaUs, periodUs, shares, because } = change;
     const log = context.log.child({
-      ...{ containerId, container, pod: `${namespace}/${pod}` },
+      containerId,
+      container,
+      pod: `${namespace}/${pod}`,
       podUid: context.model.containers.get(containerId)?.podUid,
     });
     const problem = this.problems.get(containerId) ?? new LastProblem();

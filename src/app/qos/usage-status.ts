@@ -48,7 +48,8 @@ export function toSetStatus({
     pod: labels.PodName,
     container: labels.ContainerName,
     containerId: labels.ContainerId,
-    ...{ cpus, usedMilliCpu },
+    cpus,
+    usedMilliCpu,
     ...(waitMsPerSecond !== undefined && { waitMsPerSecond }),
     ...(throttledPart !== undefined && { throttledPercent: 100 * throttledPart }),
   };

@@ -25,7 +25,10 @@ export function listContainers(
         const { id, name } = container;
         const [milliCpu, memoryBytes, quotaUs, periodUs] = [cpus, memory, quotas, periods].map((each) => each.get(id));
         return {
-          ...{ id, name, podUid: uid, isPinned: isPinned(container) },
+          id,
+          name,
+          podUid: uid,
+          isPinned: isPinned(container),
           ...(milliCpu !== undefined && { milliCpu: milliCpu * 1000 }),
           ...(memoryBytes !== undefined && { memoryBytes }),
           ...(quotaUs !== undefined && { quotaUs }),

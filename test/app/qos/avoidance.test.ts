@@ -28,187 +28,198 @@ const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 function setUp(given: Partial<ActingOptions> = {}) {
   const { node = new FakeNode(), stateDir = makeDir() } = given;
   if (node.containers.size === 0) node.add('a', { milliCpu: 4_000, quotaUs: 400_000 });
-  const one = actingNode({ ...given, node, stateDir });
-  const running = one.run();
+  const acting = actingNode({ ...given, node, stateDir });
+  const running = acting.run();
   return {
-    ...{ ...one, node, stateDir, running },
+    ...acting,
+    node,
+    stateDir,
+    running,
     /** Some collections, an interval apart. */
     rounds: async (times = 1): Promise<void> => {
       for (let i = 0; i < times; i++) {
-        await Promise.all([one.collect(), pass(0)]);
+        await Promise.all([acting.collect(), pass(0)]);
         await pass(INTERVAL_MS);
       }
     },
     stop: async (): Promise<void> => {
-      one.end.abort();
+      acting.end.abort();
       await pass(10_000);
       await running;
     },
   };
 }
 
-const recordsOf = (one: { readonly avoidance: { readonly status: { recent: readonly object[] } } }) =>
-  one.avoidance.status.recent.map((record) => Object.values(record).slice(1, 4).join(' '));
+const recordsOf = (acting: { readonly avoidance: { readonly status: { recent: readonly object[] } } }) =>
+  acting.avoidance.status.recent.map((record) => Object.values(record).slice(1, 4).join(' '));
 
 describe('modes', () => {
   test('enforce: a triggered rule taints the Node and lowers quotas, a calm one gives them back, and status and Events say so', async () => {
-    const one = setUp();
-    await one.rounds();
-    expect(one.node.changed).toEqual([]);
-    one.node.cpuUsage = 2_000;
-    await one.rounds();
-    expect([one.node.isTainted, one.node.quotas]).toEqual([true, { a: 200_000 }]);
-    expect(one.avoidance.status).toMatchObject({
-      ...{ mode: 'enforce', because: '', rules: [{ rule: 'busy/cpu', state: 'triggered', action: 'slow-down' }] },
+    const acting = setUp();
+    await acting.rounds();
+    expect(acting.node.changed).toEqual([]);
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds();
+    expect([acting.node.isTainted, acting.node.quotas]).toEqual([true, { a: 200_000 }]);
+    expect(acting.avoidance.status).toMatchObject({
+      mode: 'enforce',
+      because: '',
+      rules: [{ rule: 'busy/cpu', state: 'triggered', action: 'slow-down' }],
       schedulingDisabled: { because: 'busy/cpu triggered action slow-down', since: '2026-01-01T00:00:10.000Z' },
       throttled: [{ container: 'main', originalQuotaUs: 400_000, quotaUs: 200_000 }],
       actionsLeft: 998,
     });
-    one.node.cpuUsage = 500;
-    await one.rounds(5);
-    expect([one.node.isTainted, one.node.quotas]).toEqual([false, { a: 400_000 }]);
-    expect(one.avoidance.status.schedulingDisabled).toBeUndefined();
-    expect(one.nodeEvents.map(({ reason }) => reason)).toEqual(['AvoidanceTriggered', 'RestoreTriggered']);
-    expect(one.nodeEvents.map(({ message }) => message).join()).not.toContain('preview');
-    expect(one.lines.filter(({ level }) => level > 30)).toEqual([]);
-    await one.stop();
+    acting.node.cpuUsage = 500;
+    await acting.rounds(5);
+    expect([acting.node.isTainted, acting.node.quotas]).toEqual([false, { a: 400_000 }]);
+    expect(acting.avoidance.status.schedulingDisabled).toBeUndefined();
+    expect(acting.nodeEvents.map(({ reason }) => reason)).toEqual(['AvoidanceTriggered', 'RestoreTriggered']);
+    expect(acting.nodeEvents.map(({ message }) => message).join()).not.toContain('preview');
+    expect(acting.lines.filter(({ level }) => level > 30)).toEqual([]);
+    await acting.stop();
   });
 
   test('the owner of a pod is told by Events on it: that it is throttled, that this has ended, and that it is evicted', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 100_000;
-    await one.rounds(3);
-    one.node.cpuUsage = 500;
-    await one.rounds(12);
-    expect(one.node.changed).toEqual([]);
-    one.node.rules = [ruleOf({ actionName: 'evict' })];
-    one.node.cpuUsage = 5_000;
-    await one.rounds();
+    const acting = setUp();
+    acting.node.cpuUsage = 100_000;
+    await acting.rounds(3);
+    acting.node.cpuUsage = 500;
+    await acting.rounds(12);
+    expect(acting.node.changed).toEqual([]);
+    acting.node.rules = [ruleOf({ actionName: 'evict' })];
+    acting.node.cpuUsage = 5_000;
+    await acting.rounds();
     const about = { pod: { uid: 'uid-a', namespace: 'jobs', name: 'a' } };
     const message = (text: string): unknown => expect.stringContaining(text);
-    expect(one.podEvents).toEqual([
+    expect(acting.podEvents).toEqual([
       {
-        ...{ ...about, container: 'main', type: 'Warning', reason: 'CpuThrottled' },
+        ...about,
+        container: 'main',
+        type: 'Warning',
+        reason: 'CpuThrottled',
         message: message('busy/cpu: cpu_total_usage is 100000, threshold 1000; quota from 400000 us to 200000 us'),
       },
       {
-        ...{ ...about, container: 'main', type: 'Normal', reason: 'CpuThrottleEnded' },
+        ...about,
+        container: 'main',
+        type: 'Normal',
+        reason: 'CpuThrottleEnded',
         message: message('to 400000 us'),
       },
       { ...about, type: 'Warning', reason: 'EvictedByRule', message: message('busy/cpu: cpu_total_usage is 5000') },
     ]);
-    await one.stop();
+    await acting.stop();
   });
 
   test('preview: nothing is written and nothing is saved; each step is told once, and Events say that nothing is done', async () => {
-    const one = setUp({ mode: 'preview' });
-    one.node.cpuUsage = 3_000;
-    await one.rounds(4);
-    expect([one.node.updates, one.node.isTainted, onDisk(one.stateDir)]).toEqual([[], false, undefined]);
-    expect(one.podEvents).toEqual([]);
-    expect(recordsOf(one)).toEqual(['disable-scheduling node preview', 'throttle jobs/a/main preview']);
-    expect(one.nodeEvents.map(({ message }) => message)).toEqual([
+    const acting = setUp({ mode: 'preview' });
+    acting.node.cpuUsage = 3_000;
+    await acting.rounds(4);
+    expect([acting.node.updates, acting.node.isTainted, onDisk(acting.stateDir)]).toEqual([[], false, undefined]);
+    expect(acting.podEvents).toEqual([]);
+    expect(recordsOf(acting)).toEqual(['disable-scheduling node preview', 'throttle jobs/a/main preview']);
+    expect(acting.nodeEvents.map(({ message }) => message)).toEqual([
       'busy/cpu triggered action slow-down (preview: nothing is done)',
     ]);
-    expect(one.avoidance.status).toMatchObject({ throttled: [], actionsLeft: 1_000 });
-    await one.stop();
+    expect(acting.avoidance.status).toMatchObject({ throttled: [], actionsLeft: 1_000 });
+    await acting.stop();
   });
 
   test('an Event of a rule with the strategy Preview says that nothing is done, also in enforce', async () => {
-    const one = setUp();
-    one.node.rules = [ruleOf({ strategy: 'Preview' })];
-    one.node.cpuUsage = 3_000;
-    await one.rounds(2);
-    expect([one.node.updates, one.node.isTainted]).toEqual([[], false]);
-    expect(one.nodeEvents.map(({ message }) => message)).toEqual([
+    const acting = setUp();
+    acting.node.rules = [ruleOf({ strategy: 'Preview' })];
+    acting.node.cpuUsage = 3_000;
+    await acting.rounds(2);
+    expect([acting.node.updates, acting.node.isTainted]).toEqual([[], false]);
+    expect(acting.nodeEvents.map(({ message }) => message)).toEqual([
       'busy/cpu triggered action slow-down (preview: nothing is done)',
     ]);
-    expect(recordsOf(one)).toEqual(['throttle jobs/a/main preview']);
-    await one.stop();
+    expect(recordsOf(acting)).toEqual(['throttle jobs/a/main preview']);
+    await acting.stop();
   });
 
   test.each(['off', 'preview'] as const)('a change to %s undoes everything at once', async (mode) => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    await one.rounds();
-    expect(one.node.changed).toEqual(['a']);
-    one.set({ qosActions: mode });
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds();
+    expect(acting.node.changed).toEqual(['a']);
+    acting.set({ qosActions: mode });
     await pass(0);
-    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
-    await one.rounds(3);
-    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
-    expect(one.avoidance.status).toMatchObject({ mode, because: mode === 'off' ? 'qos-actions is off' : '' });
-    one.set({ qosActions: 'enforce' });
-    await one.rounds();
-    expect(one.node.changed).toEqual(['a']);
-    await one.stop();
+    expect([acting.node.changed, acting.node.isTainted]).toEqual([[], false]);
+    await acting.rounds(3);
+    expect([acting.node.changed, acting.node.isTainted]).toEqual([[], false]);
+    expect(acting.avoidance.status).toMatchObject({ mode, because: mode === 'off' ? 'qos-actions is off' : '' });
+    acting.set({ qosActions: 'enforce' });
+    await acting.rounds();
+    expect(acting.node.changed).toEqual(['a']);
+    await acting.stop();
   });
 
   test('a change to off while a round is under way: its other steps are left out, and all is undone', async () => {
-    const one = setUp();
-    for (const name of ['b', 'c', 'd']) one.node.add(name, { milliCpu: 2_000, quotaUs: 400_000 });
-    one.node.cpuUsage = 100_000;
+    const acting = setUp();
+    for (const name of ['b', 'c', 'd']) acting.node.add(name, { milliCpu: 2_000, quotaUs: 400_000 });
+    acting.node.cpuUsage = 100_000;
     const lowered: string[] = [];
-    one.node.during = async (call, at, subject) => {
+    acting.node.during = async (call, at, subject) => {
       if (call !== 'update' || at === 'before') return;
-      if (one.node.changed.includes(subject)) lowered.push(subject);
-      if (lowered.length === 2) one.set({ qosActions: 'off' });
+      if (acting.node.changed.includes(subject)) lowered.push(subject);
+      if (lowered.length === 2) acting.set({ qosActions: 'off' });
       await Promise.resolve();
     };
-    await one.rounds();
+    await acting.rounds();
     expect(lowered).toHaveLength(2);
-    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
-    expect(onDisk(one.stateDir)).toMatchObject({ tainted: false, throttles: [] });
-    await one.stop();
+    expect([acting.node.changed, acting.node.isTainted]).toEqual([[], false]);
+    expect(onDisk(acting.stateDir)).toMatchObject({ tainted: false, throttles: [] });
+    await acting.stop();
   });
 
   test('a change to off is not delayed by a hanging API server: quotas go back at once, the taint later', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    await one.rounds();
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds();
     const answers: (() => void)[] = [];
-    one.node.rules.push(ruleOf({ name: 'memory', actionName: 'evict' }));
-    one.node.during = (call, at) =>
+    acting.node.rules.push(ruleOf({ name: 'memory', actionName: 'evict' }));
+    acting.node.during = (call, at) =>
       at === 'before' && call === 'evict' ? new Promise((resolve) => answers.push(resolve)) : undefined;
-    one.collect().catch(() => undefined);
+    acting.collect().catch(() => undefined);
     await pass(0);
-    expect([answers.length, one.node.changed]).toEqual([1, ['a']]);
-    one.set({ qosActions: 'off' });
+    expect([answers.length, acting.node.changed]).toEqual([1, ['a']]);
+    acting.set({ qosActions: 'off' });
     await pass(0);
-    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+    expect([acting.node.changed, acting.node.isTainted]).toEqual([[], false]);
     answers[0]!();
-    await one.stop();
+    await acting.stop();
   });
 
   test('a change to off right after a failure to undo is not delayed by the back-off', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    await one.rounds();
-    one.node.isApiAway = true;
-    await one.rounds(10); // the taint stays, the pauses become long
-    one.node.isApiAway = false;
-    await one.rounds();
-    expect(one.node.changed).toEqual(['a']);
-    one.set({ qosActions: 'off' });
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds();
+    acting.node.isApiAway = true;
+    await acting.rounds(10); // the taint stays, the pauses become long
+    acting.node.isApiAway = false;
+    await acting.rounds();
+    expect(acting.node.changed).toEqual(['a']);
+    acting.set({ qosActions: 'off' });
     await pass(0);
-    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
-    await one.stop();
+    expect([acting.node.changed, acting.node.isTainted]).toEqual([[], false]);
+    await acting.stop();
   });
 
   test('figures from before a change to off and back do not become the original', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    await one.rounds();
-    const before = measure(one.node);
-    one.set({ qosActions: 'off' });
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds();
+    const before = measure(acting.node);
+    acting.set({ qosActions: 'off' });
     await pass(0);
-    one.set({ qosActions: 'enforce' });
-    await one.collect(before);
-    expect(findForgotten(one.node, one.stateDir)).toEqual([]);
-    one.node.rules = [];
-    await one.rounds(3);
-    expect(one.node.changed).toEqual([]);
-    await one.stop();
+    acting.set({ qosActions: 'enforce' });
+    await acting.collect(before);
+    expect(findForgotten(acting.node, acting.stateDir)).toEqual([]);
+    acting.node.rules = [];
+    await acting.rounds(3);
+    expect(acting.node.changed).toEqual([]);
+    await acting.stop();
   });
 });
 
@@ -220,124 +231,124 @@ describe('a pod that is being deleted, and whose author gave it a year to end', 
   };
 
   test('is left alone for two minutes, and then throttled like others', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    await one.rounds();
-    expect(one.node.quotas).toEqual({ a: 200_000 });
-    remove(one.node);
-    await one.rounds(2);
-    expect(one.node.quotas).toEqual({ a: 400_000 });
-    await one.rounds(12);
-    expect(one.node.quotas['a']).toBeLessThan(400_000);
-    await one.stop();
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds();
+    expect(acting.node.quotas).toEqual({ a: 200_000 });
+    remove(acting.node);
+    await acting.rounds(2);
+    expect(acting.node.quotas).toEqual({ a: 400_000 });
+    await acting.rounds(12);
+    expect(acting.node.quotas['a']).toBeLessThan(400_000);
+    await acting.stop();
   });
 
   test('counts as leaving for two minutes; then others are not evicted for its sake, and it is, where that ends it sooner', async () => {
-    const one = setUp();
-    one.node.rules = [ruleOf({ actionName: 'evict' })];
-    one.node.cpuUsage = 2_000;
-    remove(one.node);
-    await one.rounds(12);
-    expect(one.node.evicted).toEqual([]);
-    await one.rounds(12);
-    expect([one.node.evicted, one.avoidance.status.evictionsLeft]).toEqual([[], 100]);
-    one.node.actions = [{ ...EVICT, eviction: { graceSeconds: 10 } }];
-    await one.rounds(2);
-    expect(one.node.evicted).toEqual(['a']);
-    remove(one.node, 10);
-    await one.rounds(36);
-    expect(one.node.evicted).toEqual(['a']);
-    await one.stop();
+    const acting = setUp();
+    acting.node.rules = [ruleOf({ actionName: 'evict' })];
+    acting.node.cpuUsage = 2_000;
+    remove(acting.node);
+    await acting.rounds(12);
+    expect(acting.node.evicted).toEqual([]);
+    await acting.rounds(12);
+    expect([acting.node.evicted, acting.avoidance.status.evictionsLeft]).toEqual([[], 100]);
+    acting.node.actions = [{ ...EVICT, eviction: { graceSeconds: 10 } }];
+    await acting.rounds(2);
+    expect(acting.node.evicted).toEqual(['a']);
+    remove(acting.node, 10);
+    await acting.rounds(36);
+    expect(acting.node.evicted).toEqual(['a']);
+    await acting.stop();
   });
 });
 
 describe('without news', () => {
   test('no collection for three intervals: everything is undone, and rules begin anew', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    await one.rounds();
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds();
     await pass(2 * INTERVAL_MS - 1_000);
-    expect(one.node.changed).toEqual(['a']);
+    expect(acting.node.changed).toEqual(['a']);
     await pass(3_000);
-    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
-    expect(one.avoidance.status.because).toMatch(/^the node was not measured for 3[01] s$/);
-    expect(one.avoidance.status.rules).toEqual([]);
-    await one.stop();
+    expect([acting.node.changed, acting.node.isTainted]).toEqual([[], false]);
+    expect(acting.avoidance.status.because).toMatch(/^the node was not measured for 3[01] s$/);
+    expect(acting.avoidance.status.rules).toEqual([]);
+    await acting.stop();
   });
 
   test.each([
     ['back', -30 * 86_400_000],
     ['forward', 30 * 86_400_000],
   ])('a clock that is set %s does not keep actions in force when nothing is measured any more', async (_, byMs) => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    await one.rounds();
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds();
     jest.setSystemTime(Date.now() + byMs);
     await pass(3 * INTERVAL_MS + 1_000);
-    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
-    await one.stop();
+    expect([acting.node.changed, acting.node.isTainted]).toEqual([[], false]);
+    await acting.stop();
   });
 
   test('stale metrics do not act; a rule that had triggered and has no data for three rounds restores', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    const old = measure(one.node);
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    const old = measure(acting.node);
     await pass(4 * INTERVAL_MS);
-    await one.collect(old);
-    expect(one.node.updates).toEqual([]);
-    await one.rounds();
-    expect(one.node.changed).toEqual(['a']);
-    one.node.cpuUsage = undefined;
-    await one.rounds(2);
-    expect([one.node.changed, one.node.isTainted]).toEqual([['a'], true]);
-    await one.rounds(2);
-    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
-    await one.stop();
+    await acting.collect(old);
+    expect(acting.node.updates).toEqual([]);
+    await acting.rounds();
+    expect(acting.node.changed).toEqual(['a']);
+    acting.node.cpuUsage = undefined;
+    await acting.rounds(2);
+    expect([acting.node.changed, acting.node.isTainted]).toEqual([['a'], true]);
+    await acting.rounds(2);
+    expect([acting.node.changed, acting.node.isTainted]).toEqual([[], false]);
+    await acting.stop();
   });
 
   test('the API server is away: quotas are put back, the taint goes when it answers again, and that is one alarm and few lines', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    await one.rounds();
-    const before = one.lines.length;
-    one.node.isApiAway = true;
-    await one.rounds(60);
-    expect([one.node.changed, one.node.isTainted]).toEqual([[], true]);
-    expect(one.avoidance.status).toMatchObject({
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds();
+    const before = acting.lines.length;
+    acting.node.isApiAway = true;
+    await acting.rounds(60);
+    expect([acting.node.changed, acting.node.isTainted]).toEqual([[], true]);
+    expect(acting.avoidance.status).toMatchObject({
       because: 'no news from the API server',
       schedulingDisabled: { because: 'busy/cpu triggered action slow-down' },
       throttled: [],
     });
-    expect(one.alarms.list()).toMatchObject([
+    expect(acting.alarms.list()).toMatchObject([
       { kind: 'qos-actions', because: expect.stringMatching(/taint of the Node can't be removed: .* away/) as string },
     ]);
     expect(
-      one.lines
+      acting.lines
         .slice(before)
         .map(({ msg, action }) => `${msg} ${action ?? ''}`)
         .sort(),
     ).toEqual(['QoS action done restore', 'QoS action failed enable-scheduling', 'alarm ']);
-    expect(one.counts.get('enable-scheduling failed')).toBeLessThan(20);
-    one.node.isApiAway = false;
-    one.node.cpuUsage = 500;
-    await one.rounds(2);
-    expect([one.node.isTainted, one.alarms.list(), one.avoidance.status.schedulingDisabled]).toEqual([
+    expect(acting.counts.get('enable-scheduling failed')).toBeLessThan(20);
+    acting.node.isApiAway = false;
+    acting.node.cpuUsage = 500;
+    await acting.rounds(2);
+    expect([acting.node.isTainted, acting.alarms.list(), acting.avoidance.status.schedulingDisabled]).toEqual([
       false,
       [],
       undefined,
     ]);
-    await one.stop();
+    await acting.stop();
   });
 
   test('while the runtime has not told of its containers, nothing is done', async () => {
-    const one = setUp();
-    one.node.isSynchronized = false;
-    one.node.rules = [ruleOf({ actionName: 'evict' })];
-    one.node.cpuUsage = 3_000;
-    await one.rounds(2);
-    expect([one.node.evicted, one.node.isTainted]).toEqual([[], false]);
-    expect(one.avoidance.status.because).toBe('the runtime has not sent its containers yet');
-    await one.stop();
+    const acting = setUp();
+    acting.node.isSynchronized = false;
+    acting.node.rules = [ruleOf({ actionName: 'evict' })];
+    acting.node.cpuUsage = 3_000;
+    await acting.rounds(2);
+    expect([acting.node.evicted, acting.node.isTainted]).toEqual([[], false]);
+    expect(acting.avoidance.status.because).toBe('the runtime has not sent its containers yet');
+    await acting.stop();
   });
 });
 
@@ -351,56 +362,56 @@ describe('evictions', () => {
   };
 
   test('a pod that is protected costs no budget, is told once, and others have their turn', async () => {
-    const one = evicting(['a', 'b'], { evictionsPerHour: 1 });
-    one.node.protectedPods.add('a');
-    await one.rounds();
-    expect([one.node.evicted, one.avoidance.status.evictionsLeft]).toEqual([[], 1]);
-    await one.rounds();
-    expect(one.node.evicted).toEqual(['b']);
-    one.node.remove('b');
-    await one.rounds(60);
-    expect(one.avoidance.status.recent.filter(({ because }) => because.includes('0 disruptions'))).toHaveLength(1);
-    expect(one.lines.filter(({ subject }) => subject === 'jobs/a')).toHaveLength(1);
-    await one.stop();
+    const acting = evicting(['a', 'b'], { evictionsPerHour: 1 });
+    acting.node.protectedPods.add('a');
+    await acting.rounds();
+    expect([acting.node.evicted, acting.avoidance.status.evictionsLeft]).toEqual([[], 1]);
+    await acting.rounds();
+    expect(acting.node.evicted).toEqual(['b']);
+    acting.node.remove('b');
+    await acting.rounds(60);
+    expect(acting.avoidance.status.recent.filter(({ because }) => because.includes('0 disruptions'))).toHaveLength(1);
+    expect(acting.lines.filter(({ subject }) => subject === 'jobs/a')).toHaveLength(1);
+    await acting.stop();
   });
 
   test('a protected pod is tried once a minute, and evicted when its budget allows it', async () => {
-    const one = evicting(['a']);
-    one.node.protectedPods.add('a');
-    await one.rounds(60);
-    expect(one.counts.get('evict failed')).toBeGreaterThan(7);
-    expect(one.counts.get('evict failed')).toBeLessThan(11);
-    one.node.protectedPods.clear();
-    await one.rounds(7);
-    expect(new Set(one.node.evicted)).toEqual(new Set(['a']));
-    await one.stop();
+    const acting = evicting(['a']);
+    acting.node.protectedPods.add('a');
+    await acting.rounds(60);
+    expect(acting.counts.get('evict failed')).toBeGreaterThan(7);
+    expect(acting.counts.get('evict failed')).toBeLessThan(11);
+    acting.node.protectedPods.clear();
+    await acting.rounds(7);
+    expect(new Set(acting.node.evicted)).toEqual(new Set(['a']));
+    await acting.stop();
   });
 
   test('a pod that was evicted counts as leaving, also before the API server tells so: no other pod goes for it', async () => {
-    const one = evicting(['a', 'b', 'c']);
-    await one.rounds(3);
-    expect(one.node.evicted).toEqual(['a']);
-    await one.stop();
+    const acting = evicting(['a', 'b', 'c']);
+    await acting.rounds(3);
+    expect(acting.node.evicted).toEqual(['a']);
+    await acting.stop();
   });
 
   test('evictions whose answer is lost stay counted; the budget of the hour is kept over restarts and clocks that are set back', async () => {
     const stateDir = makeDir();
-    const one = evicting(['a', 'b', 'c', 'd'], { stateDir, evictionsPerHour: 2 });
-    one.node.cpuUsage = 100_000;
-    one.node.during = (call, at) => {
+    const acting = evicting(['a', 'b', 'c', 'd'], { stateDir, evictionsPerHour: 2 });
+    acting.node.cpuUsage = 100_000;
+    acting.node.during = (call, at) => {
       if (call === 'evict' && at === 'after') throw new Error('the answer is lost');
     };
-    await one.rounds();
-    expect([one.node.evicted, one.avoidance.status.evictionsLeft]).toEqual([['a', 'b'], 0]);
-    one.kill();
-    for (const name of ['a', 'b']) one.node.remove(name);
+    await acting.rounds();
+    expect([acting.node.evicted, acting.avoidance.status.evictionsLeft]).toEqual([['a', 'b'], 0]);
+    acting.kill();
+    for (const name of ['a', 'b']) acting.node.remove(name);
     jest.setSystemTime(Date.now() - 5 * 3_600_000);
-    const next = setUp({ node: one.node, stateDir, evictionsPerHour: 2 });
+    const next = setUp({ node: acting.node, stateDir, evictionsPerHour: 2 });
     await next.rounds(350);
-    expect(one.node.evicted).toEqual(['a', 'b']);
+    expect(acting.node.evicted).toEqual(['a', 'b']);
     expect(recordsOf(next).filter((record) => record.startsWith('evict'))).toEqual(['evict jobs/c failed']);
     await next.rounds(20);
-    expect(one.node.evicted).toHaveLength(4);
+    expect(acting.node.evicted).toHaveLength(4);
     await next.stop();
   });
 
@@ -408,33 +419,33 @@ describe('evictions', () => {
     ['the pod of a promise is never evicted, not even while its container is created', 'exclusive'],
     ['the pod of a container that is left alone is never evicted', 'left-alone'],
   ] as const)('%s', async (_, placement) => {
-    const one = evicting(['a']);
-    one.node.containers.get('a')!.placement = placement;
-    await one.rounds(3);
-    expect(one.node.evicted).toEqual([]);
-    await one.stop();
+    const acting = evicting(['a']);
+    acting.node.containers.get('a')!.placement = placement;
+    await acting.rounds(3);
+    expect(acting.node.evicted).toEqual([]);
+    await acting.stop();
   });
 });
 
 test('a container that is left alone keeps its quota', async () => {
-  const one = setUp();
-  one.node.containers.get('a')!.placement = 'left-alone';
-  one.node.cpuUsage = 2_000;
-  await one.rounds();
-  expect(one.node.changed).toEqual([]);
-  await one.stop();
+  const acting = setUp();
+  acting.node.containers.get('a')!.placement = 'left-alone';
+  acting.node.cpuUsage = 2_000;
+  await acting.rounds();
+  expect(acting.node.changed).toEqual([]);
+  await acting.stop();
 });
 
 describe('budgets', () => {
   test('taint, evictions and throttles together stay in the budget; what is left undone is named once', async () => {
-    const one = setUp({ perHour: 2 });
-    one.node.add('b', { milliCpu: 2_000, quotaUs: 400_000 });
-    one.node.cpuUsage = 100_000;
-    await one.rounds(20);
-    expect([one.node.isTainted, one.node.changed]).toEqual([true, ['a']]);
-    expect(one.avoidance.status.actionsLeft).toBe(0);
-    expect(recordsOf(one).filter((record) => record.endsWith('failed'))).toHaveLength(1);
-    await one.stop();
+    const acting = setUp({ perHour: 2 });
+    acting.node.add('b', { milliCpu: 2_000, quotaUs: 400_000 });
+    acting.node.cpuUsage = 100_000;
+    await acting.rounds(20);
+    expect([acting.node.isTainted, acting.node.changed]).toEqual([true, ['a']]);
+    expect(acting.avoidance.status.actionsLeft).toBe(0);
+    expect(recordsOf(acting).filter((record) => record.endsWith('failed'))).toHaveLength(1);
+    await acting.stop();
   });
 
   test('idle containers beside a burner cost nothing: it is slowed down as far as it can be', async () => {
@@ -443,14 +454,14 @@ describe('budgets', () => {
     node.add('burner', { milliCpu: 500, quotaUs: 50_000, requestMilliCpu: 10, priority: 1_000 });
     const burner = node.containers.get('burner')!;
     node.cpuUsage = 4_000;
-    const one = setUp({ node, perHour: 20 });
+    const acting = setUp({ node, perHour: 20 });
     for (let round = 0; round < 10; round++) {
-      await one.rounds();
+      await acting.rounds();
       burner.milliCpu = burner.quotaUs / 100;
     }
     expect([node.changed, burner.quotaUs]).toEqual([['burner'], 5_000]); // 10 % of its limit
-    expect(one.avoidance.status.actionsLeft).toBe(20 - 1 - 4);
-    await one.stop();
+    expect(acting.avoidance.status.actionsLeft).toBe(20 - 1 - 4);
+    await acting.stop();
     expect(node.changed).toEqual([]);
   });
 
@@ -481,16 +492,16 @@ describe('budgets', () => {
   });
 
   test('without budget the Node is not tainted, which is told once', async () => {
-    const one = setUp({ perHour: 0 });
-    one.node.cpuUsage = 2_000;
-    await one.rounds(20);
-    expect([one.node.isTainted, one.node.changed, one.avoidance.status.schedulingDisabled]).toEqual([
+    const acting = setUp({ perHour: 0 });
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds(20);
+    expect([acting.node.isTainted, acting.node.changed, acting.avoidance.status.schedulingDisabled]).toEqual([
       false,
       [],
       undefined,
     ]);
-    expect(recordsOf(one)).toEqual(['throttle jobs/a/main failed', 'disable-scheduling node failed']);
-    await one.stop();
+    expect(recordsOf(acting)).toEqual(['throttle jobs/a/main failed', 'disable-scheduling node failed']);
+    await acting.stop();
   });
 });
 
@@ -504,250 +515,252 @@ describe('faults', () => {
         nodeFsOps.fsync(fd);
       },
     };
-    const one = setUp({ fs });
-    one.node.rules.push(ruleOf({ name: 'evict', actionName: 'evict' }));
-    one.node.cpuUsage = 3_000;
-    await one.rounds(3);
-    expect([one.node.updates, one.node.isTainted, one.node.evicted]).toEqual([[], false, []]);
-    expect(one.alarms.list()).toMatchObject([{ because: expect.stringContaining('ENOSPC') as string }]);
-    expect(one.lines.map(({ msg }) => msg)).toEqual(['alarm']);
+    const acting = setUp({ fs });
+    acting.node.rules.push(ruleOf({ name: 'evict', actionName: 'evict' }));
+    acting.node.cpuUsage = 3_000;
+    await acting.rounds(3);
+    expect([acting.node.updates, acting.node.isTainted, acting.node.evicted]).toEqual([[], false, []]);
+    expect(acting.alarms.list()).toMatchObject([{ because: expect.stringContaining('ENOSPC') as string }]);
+    expect(acting.lines.map(({ msg }) => msg)).toEqual(['alarm']);
     disk.isFull = false;
-    one.node.rules.pop();
-    await one.rounds();
-    expect([one.node.isTainted, one.node.changed, one.alarms.list()]).toEqual([true, ['a'], []]);
+    acting.node.rules.pop();
+    await acting.rounds();
+    expect([acting.node.isTainted, acting.node.changed, acting.alarms.list()]).toEqual([true, ['a'], []]);
     disk.isFull = true;
-    one.node.rules = [];
-    await one.rounds(2);
-    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+    acting.node.rules = [];
+    await acting.rounds(2);
+    expect([acting.node.changed, acting.node.isTainted]).toEqual([[], false]);
     disk.isFull = false;
-    await one.rounds();
-    expect(onDisk(one.stateDir)).toMatchObject({ tainted: false, throttles: [] });
-    await one.stop();
+    await acting.rounds();
+    expect(onDisk(acting.stateDir)).toMatchObject({ tainted: false, throttles: [] });
+    await acting.stop();
   });
 
   test('a runtime that fails: told once for each container, tried once a minute within the budget, and nothing is forgotten', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    one.node.during = (call, at) => {
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    acting.node.during = (call, at) => {
       if (call === 'update' && at === 'before') throw new Error('the runtime is away');
     };
-    await one.rounds(20);
-    expect(recordsOf(one)).toEqual(['throttle jobs/a/main failed', 'disable-scheduling node done']);
-    expect(one.counts.get('throttle failed')).toBe(4);
-    one.node.during = () => undefined;
-    await one.rounds(6);
-    expect(one.node.changed).toEqual(['a']);
-    expect(findForgotten(one.node, one.stateDir)).toEqual([]);
-    await one.stop();
+    await acting.rounds(20);
+    expect(recordsOf(acting)).toEqual(['throttle jobs/a/main failed', 'disable-scheduling node done']);
+    expect(acting.counts.get('throttle failed')).toBe(4);
+    acting.node.during = () => undefined;
+    await acting.rounds(6);
+    expect(acting.node.changed).toEqual(['a']);
+    expect(findForgotten(acting.node, acting.stateDir)).toEqual([]);
+    await acting.stop();
   });
 
   test('a container that the runtime refuses keeps no other from being throttled', async () => {
-    const one = setUp();
-    one.node.add('b', { milliCpu: 3_000, quotaUs: 400_000 });
-    one.node.cpuUsage = 2_000;
-    one.node.during = (call, at, subject) => {
+    const acting = setUp();
+    acting.node.add('b', { milliCpu: 3_000, quotaUs: 400_000 });
+    acting.node.cpuUsage = 2_000;
+    acting.node.during = (call, at, subject) => {
       if (call === 'update' && at === 'before' && subject === 'a') throw new Error('the runtime refuses it');
     };
-    await one.rounds(2);
-    expect(one.node.changed).toEqual(['b']);
-    await one.stop();
+    await acting.rounds(2);
+    expect(acting.node.changed).toEqual(['b']);
+    await acting.stop();
   });
 
   test.each([
     ['the runtime refuses it: it costs no budget, also after a restart', 'before', 98],
     ['the answer is lost after the kernel had it: it stays counted', 'after', 97],
   ] as const)('a throttle that fails: %s', async (_, when, left) => {
-    const one = setUp({ perHour: 100 });
-    one.node.add('b', { milliCpu: 3_000, quotaUs: 400_000 });
-    one.node.cpuUsage = 10_000;
-    one.node.during = (call, at, subject) => {
+    const acting = setUp({ perHour: 100 });
+    acting.node.add('b', { milliCpu: 3_000, quotaUs: 400_000 });
+    acting.node.cpuUsage = 10_000;
+    acting.node.during = (call, at, subject) => {
       if (call === 'update' && at === when && subject === 'a') throw new Error('the runtime fails');
     };
-    await one.rounds();
+    await acting.rounds();
     // The taint and the throttle of b count.
-    expect([one.avoidance.status.actionsLeft, onDisk(one.stateDir)?.actions.length]).toEqual([left, 100 - left]);
-    one.kill();
-    const next = setUp({ node: one.node, stateDir: one.stateDir, perHour: 100, mode: 'preview' });
+    expect([acting.avoidance.status.actionsLeft, onDisk(acting.stateDir)?.actions.length]).toEqual([left, 100 - left]);
+    acting.kill();
+    const next = setUp({ node: acting.node, stateDir: acting.stateDir, perHour: 100, mode: 'preview' });
     await pass(0);
     expect(next.avoidance.status.actionsLeft).toBe(left);
     next.kill();
   });
 
   test('the kernel has another quota after the runtime took it: that is a failure', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    one.node.during = (call, at, id) => {
-      if (call === 'update' && at === 'after') one.node.containers.get(id)!.quotaUs = 400_000;
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    acting.node.during = (call, at, id) => {
+      if (call === 'update' && at === 'after') acting.node.containers.get(id)!.quotaUs = 400_000;
     };
-    await one.rounds();
-    expect(one.avoidance.status.recent[0]).toMatchObject({
+    await acting.rounds();
+    expect(acting.avoidance.status.recent[0]).toMatchObject({
       outcome: 'failed',
       because: 'the kernel has 400000 µs after the runtime took 200000 µs',
     });
-    one.node.during = () => undefined;
-    await one.stop();
+    acting.node.during = () => undefined;
+    await acting.stop();
   });
 
   test.each(['before', 'after'] as const)(
     'a container that ends %s its quota is written is forgotten without a word',
     async (when) => {
-      const one = setUp();
-      one.node.cpuUsage = 2_000;
-      one.node.during = (call, at, id) => {
-        if (call === 'update' && at === when) one.node.remove(id);
+      const acting = setUp();
+      acting.node.cpuUsage = 2_000;
+      acting.node.during = (call, at, id) => {
+        if (call === 'update' && at === when) acting.node.remove(id);
       };
-      await one.rounds(2);
-      expect(one.avoidance.status.throttled).toEqual([]);
-      expect(one.lines.filter(({ level }) => level > 30)).toEqual([]);
-      await one.stop();
+      await acting.rounds(2);
+      expect(acting.avoidance.status.throttled).toEqual([]);
+      expect(acting.lines.filter(({ level }) => level > 30)).toEqual([]);
+      await acting.stop();
     },
   );
 
   test('a quota that someone else has changed is theirs, in a round, in between, and when all is undone', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    await one.rounds();
-    Object.assign(one.node.containers.get('a')!, { quotaUs: 300_000, originalUs: 300_000 });
-    one.set({ qosActions: 'off' });
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds();
+    Object.assign(acting.node.containers.get('a')!, { quotaUs: 300_000, originalUs: 300_000 });
+    acting.set({ qosActions: 'off' });
     await pass(0);
-    expect(one.node.quotas).toEqual({ a: 300_000 });
-    one.set({ qosActions: 'enforce' });
-    const before = measure(one.node);
-    Object.assign(one.node.containers.get('a')!, { quotaUs: 350_000, originalUs: 350_000 });
-    await one.collect(before);
-    expect(one.node.quotas).toEqual({ a: 350_000 });
-    await one.rounds();
-    expect(one.node.quotas).toEqual({ a: 175_000 });
-    await one.stop();
-    expect(one.node.quotas).toEqual({ a: 350_000 });
+    expect(acting.node.quotas).toEqual({ a: 300_000 });
+    acting.set({ qosActions: 'enforce' });
+    const before = measure(acting.node);
+    Object.assign(acting.node.containers.get('a')!, { quotaUs: 350_000, originalUs: 350_000 });
+    await acting.collect(before);
+    expect(acting.node.quotas).toEqual({ a: 350_000 });
+    await acting.rounds();
+    expect(acting.node.quotas).toEqual({ a: 175_000 });
+    await acting.stop();
+    expect(acting.node.quotas).toEqual({ a: 350_000 });
   });
 
   test('a quota that a resize has changed is left alone until the rule is calm', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 50_000;
-    await one.rounds(2);
-    expect(one.node.quotas).toEqual({ a: 100_000 });
-    Object.assign(one.node.containers.get('a')!, { quotaUs: 300_000, originalUs: 300_000 });
-    await one.rounds(5);
-    expect([one.node.quotas, one.avoidance.status.throttled]).toEqual([{ a: 300_000 }, []]);
-    one.node.cpuUsage = 500;
-    await one.rounds(2);
-    one.node.cpuUsage = 50_000;
-    await one.rounds();
-    expect(one.node.quotas).toEqual({ a: 150_000 });
-    await one.stop();
-    expect(one.node.quotas).toEqual({ a: 300_000 });
+    const acting = setUp();
+    acting.node.cpuUsage = 50_000;
+    await acting.rounds(2);
+    expect(acting.node.quotas).toEqual({ a: 100_000 });
+    Object.assign(acting.node.containers.get('a')!, { quotaUs: 300_000, originalUs: 300_000 });
+    await acting.rounds(5);
+    expect([acting.node.quotas, acting.avoidance.status.throttled]).toEqual([{ a: 300_000 }, []]);
+    acting.node.cpuUsage = 500;
+    await acting.rounds(2);
+    acting.node.cpuUsage = 50_000;
+    await acting.rounds();
+    expect(acting.node.quotas).toEqual({ a: 150_000 });
+    await acting.stop();
+    expect(acting.node.quotas).toEqual({ a: 300_000 });
   });
 
   test('a resize to the original of before is one too', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 50_000;
-    await one.rounds(2);
-    one.node.containers.get('a')!.quotaUs = 400_000;
-    await one.rounds(3);
-    expect([one.node.quotas, one.avoidance.status.throttled]).toEqual([{ a: 400_000 }, []]);
-    await one.stop();
+    const acting = setUp();
+    acting.node.cpuUsage = 50_000;
+    await acting.rounds(2);
+    acting.node.containers.get('a')!.quotaUs = 400_000;
+    await acting.rounds(3);
+    expect([acting.node.quotas, acting.avoidance.status.throttled]).toEqual([{ a: 400_000 }, []]);
+    await acting.stop();
   });
 
   test.each([
     ['whose pod the API server does not have any more', (node: FakeNode) => (node.pods = [])],
     ['that gets CPUs of its own', (node: FakeNode) => (node.containers.get('a')!.placement = 'exclusive')],
   ])('a throttled container %s gets its quota back', async (_, change) => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    await one.rounds();
-    expect(one.node.changed).toEqual(['a']);
-    change(one.node);
-    one.node.during = (call) => {
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds();
+    expect(acting.node.changed).toEqual(['a']);
+    change(acting.node);
+    acting.node.during = (call) => {
       if (call === 'update') throw new Error('the runtime is away');
     };
-    await one.rounds();
-    expect(findForgotten(one.node, one.stateDir)).toEqual([]);
-    one.node.during = () => undefined;
-    await one.rounds();
-    expect([one.node.changed, one.avoidance.status.throttled]).toEqual([[], []]);
-    await one.stop();
+    await acting.rounds();
+    expect(findForgotten(acting.node, acting.stateDir)).toEqual([]);
+    acting.node.during = () => undefined;
+    await acting.rounds();
+    expect([acting.node.changed, acting.avoidance.status.throttled]).toEqual([[], []]);
+    await acting.stop();
   });
 
   test('a taint whose write fails is not shown, tried again, and told once', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    one.node.during = (call) => {
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    acting.node.during = (call) => {
       if (call === 'mark') throw new Error('forbidden');
     };
-    await one.rounds(10);
-    expect(one.avoidance.status.schedulingDisabled).toBeUndefined();
-    expect(recordsOf(one).filter((record) => record.startsWith('disable'))).toEqual(['disable-scheduling node failed']);
-    expect(one.counts.get('disable-scheduling failed')).toBe(10);
-    expect(one.avoidance.status.actionsLeft).toBeGreaterThan(980);
-    one.node.during = () => undefined;
-    await one.rounds();
-    expect([one.node.isTainted, one.avoidance.status.schedulingDisabled]).toMatchObject([true, {}]);
-    await one.stop();
+    await acting.rounds(10);
+    expect(acting.avoidance.status.schedulingDisabled).toBeUndefined();
+    expect(recordsOf(acting).filter((record) => record.startsWith('disable'))).toEqual([
+      'disable-scheduling node failed',
+    ]);
+    expect(acting.counts.get('disable-scheduling failed')).toBe(10);
+    expect(acting.avoidance.status.actionsLeft).toBeGreaterThan(980);
+    acting.node.during = () => undefined;
+    await acting.rounds();
+    expect([acting.node.isTainted, acting.avoidance.status.schedulingDisabled]).toMatchObject([true, {}]);
+    await acting.stop();
   });
 
   test('a taint that someone else removes while a rule is triggered is set again, once a minute at most', async () => {
-    const one = setUp({ mode: 'enforce' });
-    one.node.cpuUsage = 2_000;
-    await one.rounds(2);
-    const { schedulingDisabled } = one.avoidance.status;
-    const countMarks = (): number => one.counts.get('disable-scheduling done') ?? 0;
-    expect([one.node.isTainted, countMarks()]).toEqual([true, 1]);
-    one.node.isTainted = false;
-    await one.rounds(3);
-    expect([one.node.isTainted, countMarks()]).toEqual([false, 1]);
-    await one.rounds(3);
-    expect([one.node.isTainted, countMarks()]).toEqual([true, 2]);
-    expect(one.avoidance.status.schedulingDisabled).toEqual(schedulingDisabled);
-    await one.stop();
-    expect(one.node.isTainted).toBe(false);
+    const acting = setUp({ mode: 'enforce' });
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds(2);
+    const { schedulingDisabled } = acting.avoidance.status;
+    const countMarks = (): number => acting.counts.get('disable-scheduling done') ?? 0;
+    expect([acting.node.isTainted, countMarks()]).toEqual([true, 1]);
+    acting.node.isTainted = false;
+    await acting.rounds(3);
+    expect([acting.node.isTainted, countMarks()]).toEqual([false, 1]);
+    await acting.rounds(3);
+    expect([acting.node.isTainted, countMarks()]).toEqual([true, 2]);
+    expect(acting.avoidance.status.schedulingDisabled).toEqual(schedulingDisabled);
+    await acting.stop();
+    expect(acting.node.isTainted).toBe(false);
   });
 
   test('when rules can not be followed any more, everything is undone after three intervals', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    await one.rounds();
-    one.node.podQoss = undefined as never;
-    await one.rounds(4);
-    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
-    expect(one.alarms.list()).toMatchObject([{ kind: 'internal-fault' }]);
-    await one.stop();
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds();
+    acting.node.podQoss = undefined as never;
+    await acting.rounds(4);
+    expect([acting.node.changed, acting.node.isTainted]).toEqual([[], false]);
+    expect(acting.alarms.list()).toMatchObject([{ kind: 'internal-fault' }]);
+    await acting.stop();
   });
 
   test('what is told is bounded, the newest first', async () => {
-    const one = setUp({ perHour: 100_000 });
-    for (let i = 0; i < 40; i++) one.node.add(`b${i}`, { milliCpu: 2_000, quotaUs: 400_000 });
-    one.node.cpuUsage = 1_000_000;
-    await one.rounds(3);
-    expect(one.avoidance.status.recent).toHaveLength(50);
-    const times = one.avoidance.status.recent.map(({ at }) => at);
+    const acting = setUp({ perHour: 100_000 });
+    for (let i = 0; i < 40; i++) acting.node.add(`b${i}`, { milliCpu: 2_000, quotaUs: 400_000 });
+    acting.node.cpuUsage = 1_000_000;
+    await acting.rounds(3);
+    expect(acting.avoidance.status.recent).toHaveLength(50);
+    const times = acting.avoidance.status.recent.map(({ at }) => at);
     expect(times).toEqual([...times].sort().reverse());
-    await one.stop();
+    await acting.stop();
   });
 });
 
 describe('the end', () => {
   test('undoes everything, and leaves a file only for the budget of the hour', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    await one.rounds();
-    await one.stop();
-    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds();
+    await acting.stop();
+    expect([acting.node.changed, acting.node.isTainted]).toEqual([[], false]);
     const actions = ['', 'jobs'].map((namespace) => ({ atMs: START, namespace }));
-    expect(onDisk(one.stateDir)).toMatchObject({ tainted: false, throttles: [], actions });
+    expect(onDisk(acting.stateDir)).toMatchObject({ tainted: false, throttles: [], actions });
     jest.setSystemTime(START + 3_600_000);
-    const next = setUp({ node: one.node, stateDir: one.stateDir, mode: 'off' });
+    const next = setUp({ node: acting.node, stateDir: acting.stateDir, mode: 'off' });
     await pass(2_000);
-    expect(existsSync(join(one.stateDir, NOTE_FILE))).toBe(false);
+    expect(existsSync(join(acting.stateDir, NOTE_FILE))).toBe(false);
     await next.stop();
   });
 
   test('1,000 containers at 10 ms each are undone within its 8 s, at most 8 at once', async () => {
     const node = new FakeNode();
     for (let i = 0; i < 1_000; i++) node.add(`c${i}`, { milliCpu: 2_000, quotaUs: 400_000 });
-    const one = setUp({ node, perHour: 10_000 });
+    const acting = setUp({ node, perHour: 10_000 });
     node.cpuUsage = 10_000_000;
-    await one.rounds();
+    await acting.rounds();
     expect(node.changed).toHaveLength(1_000);
     const atOnce = { now: 0, most: 0 };
     node.during = async (call, at) => {
@@ -757,8 +770,8 @@ describe('the end', () => {
       atOnce.now--;
     };
     const startedMs = Date.now();
-    one.end.abort();
-    const ended = one.running.then(() => Date.now() - startedMs);
+    acting.end.abort();
+    const ended = acting.running.then(() => Date.now() - startedMs);
     await pass(8_000);
     expect(await ended).toBeLessThan(2_000);
     expect([node.changed, atOnce.most]).toEqual([[], 8]);
@@ -767,50 +780,50 @@ describe('the end', () => {
   test.each(['update', 'mark'] as const)(
     'takes 8 s at most when each %s hangs; the rest is undone, and the next start goes on',
     async (hangs) => {
-      const one = setUp();
-      one.node.cpuUsage = 2_000;
-      await one.rounds();
-      one.node.during = (call) => (call === hangs ? new Promise(() => undefined) : undefined);
+      const acting = setUp();
+      acting.node.cpuUsage = 2_000;
+      await acting.rounds();
+      acting.node.during = (call) => (call === hangs ? new Promise(() => undefined) : undefined);
       const startedMs = Date.now();
-      one.end.abort();
-      const ended = one.running.then(() => Date.now() - startedMs);
+      acting.end.abort();
+      const ended = acting.running.then(() => Date.now() - startedMs);
       await pass(8_000);
       expect(await ended).toBeLessThan(8_001);
-      expect([one.node.changed, one.node.isTainted]).toEqual(hangs === 'update' ? [['a'], false] : [[], true]);
-      expect(one.lines.at(-1)!.msg).toBe('QoS actions are still in force: the next start undoes them');
-      one.node.during = () => undefined;
-      const next = setUp({ node: one.node, stateDir: one.stateDir, mode: 'off' });
+      expect([acting.node.changed, acting.node.isTainted]).toEqual(hangs === 'update' ? [['a'], false] : [[], true]);
+      expect(acting.lines.at(-1)!.msg).toBe('QoS actions are still in force: the next start undoes them');
+      acting.node.during = () => undefined;
+      const next = setUp({ node: acting.node, stateDir: acting.stateDir, mode: 'off' });
       await pass(0);
-      expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+      expect([acting.node.changed, acting.node.isTainted]).toEqual([[], false]);
       await next.stop();
     },
   );
 
   test('takes 8 s at most when a look hangs, and a collection that comes late does nothing', async () => {
-    const one = setUp();
-    one.node.cpuUsage = 2_000;
-    await one.rounds();
-    one.node.during = (call) => (call === 'update' ? new Promise(() => undefined) : undefined);
+    const acting = setUp();
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds();
+    acting.node.during = (call) => (call === 'update' ? new Promise(() => undefined) : undefined);
     await pass(4 * INTERVAL_MS);
-    one.end.abort();
-    const late = one.collect();
+    acting.end.abort();
+    const late = acting.collect();
     await pass(8_000);
-    await one.running;
-    expect(one.node.updates).toHaveLength(2);
+    await acting.running;
+    expect(acting.node.updates).toHaveLength(2);
     expect(jest.getTimerCount()).toBe(0);
-    one.kill();
+    acting.kill();
     void late;
   });
 });
 
 describe('the start after a kill', () => {
   async function killed(given: Partial<ActingOptions> = {}) {
-    const one = setUp(given);
-    one.node.cpuUsage = 2_000;
-    await one.rounds();
-    one.kill();
-    expect([one.node.changed, one.node.isTainted]).toEqual([['a'], true]);
-    return one;
+    const acting = setUp(given);
+    acting.node.cpuUsage = 2_000;
+    await acting.rounds();
+    acting.kill();
+    expect([acting.node.changed, acting.node.isTainted]).toEqual([['a'], true]);
+    return acting;
   }
 
   test('undoes everything before anything else', async () => {

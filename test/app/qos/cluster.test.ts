@@ -22,8 +22,13 @@ async function open(without?: string) {
   const log = pino({ level: 'silent' });
   const alarms = new Alarms({ log, now: () => '', onChange: () => undefined });
   const cluster = new Cluster({
-    ...{ client: stage.client, nodeName: 'n1', log, alarms, signal: daemon.signal },
-    ...{ now: () => '2026-01-01T00:00:00Z', follows: { rules: true, predictions: false } },
+    client: stage.client,
+    nodeName: 'n1',
+    log,
+    alarms,
+    signal: daemon.signal,
+    now: () => '2026-01-01T00:00:00Z',
+    follows: { rules: true, predictions: false },
   });
   return { cluster, daemon, alarms };
 }
@@ -51,7 +56,9 @@ test('the Event about an action is on the pod that it hits', async () => {
   expect(stage.server.listAll('/api/v1/events')).toMatchObject([
     {
       involvedObject: { kind: 'Pod', ...pod, fieldPath: 'spec.containers{main}' },
-      ...{ type: 'Warning', reason: 'CpuThrottled', message: 'q/r: too much' },
+      type: 'Warning',
+      reason: 'CpuThrottled',
+      message: 'q/r: too much',
     },
   ]);
 });
@@ -96,7 +103,7 @@ describe('pods of one tenant, whose PodQOS selects by a label', () => {
   const manyLabels = { tier: 'batch', ...Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`l${i}`, ''])) };
   const podNamed = (name: string, labels: Json, limits: Json = {}): Json =>
     podOf({
-      metadata: { ...{ name, uid: name, namespace: 'tenant' }, labels },
+      metadata: { name, uid: name, namespace: 'tenant', labels },
       spec: {
         nodeName: 'n1',
         terminationGracePeriodSeconds: 2 ** 63 - 1,
@@ -117,7 +124,7 @@ describe('pods of one tenant, whose PodQOS selects by a label', () => {
     const selected = (): string[] => {
       const { rules } = cluster;
       if (rules.kind === 'unknown') return [];
-      return rules.pods.filter((pod) => rules.podQoss.some((one) => matchPod(one, pod))).map(({ name }) => name);
+      return rules.pods.filter((pod) => rules.podQoss.some((qos) => matchPod(qos, pod))).map(({ name }) => name);
     };
     return { cluster, selected };
   }

@@ -18,15 +18,15 @@ async function killed(spoil: (text: string) => string) {
   node.add('a', { milliCpu: 4_000, quotaUs: 4 * PERIOD_US, requestMilliCpu: 100 });
   node.add('b', { milliCpu: 3_000 });
   node.cpuUsage = 8_000;
-  const one = actingNode({ node, stateDir, perHour: 100 });
-  void one.run();
+  const acting = actingNode({ node, stateDir, perHour: 100 });
+  void acting.run();
   await pass(0);
   for (let round = 0; round < 3; round++) {
-    await Promise.all([one.collect(), pass(0)]);
+    await Promise.all([acting.collect(), pass(0)]);
     await pass(INTERVAL_MS);
   }
   expect(node.changed).toEqual(['a', 'b']);
-  one.kill();
+  acting.kill();
   const path = join(stateDir, NOTE_FILE);
   writeFileSync(path, spoil(readFileSync(path, 'utf8')));
   return { node, stateDir };
@@ -140,55 +140,55 @@ describe('a container that can not be undone after its note is lost', () => {
     ['the runtime refuses it', refuseA],
     ['its quota can not be read', (node: FakeNode) => void node.unreadable.add('a')],
   ])('keeps rules from no other, and is left alone until it is undone (%s)', async (_, break_) => {
-    const one = await owing(break_);
-    const { node, stateDir } = one;
+    const acting = await owing(break_);
+    const { node, stateDir } = acting;
     const lowered = node.quotas['a'];
-    await one.lookedAt();
+    await acting.lookedAt();
     expect(node.quotas).toEqual({ a: lowered, b: expect.any(Number) });
     expect(node.quotas['b']).toBeGreaterThan(0);
-    expect(one.avoidance.status).toMatchObject({
+    expect(acting.avoidance.status).toMatchObject({
       because: '',
       throttled: [{ pod: 'b' }],
       rules: [{ state: 'triggered' }],
     });
-    expect(one.alarms.list()).toMatchObject([{ kind: 'qos-actions', because: expect.stringMatching(isOwed) }]);
+    expect(acting.alarms.list()).toMatchObject([{ kind: 'qos-actions', because: expect.stringMatching(isOwed) }]);
     expect(onDisk(stateDir)).toMatchObject({ owesUnknown: true });
     node.during = () => undefined;
     node.unreadable.clear();
     node.cpuUsage = 500;
-    await one.rounds(20);
+    await acting.rounds(20);
     expect(node.quotas).toEqual({ a: 4 * PERIOD_US, b: -1 });
-    expect(one.alarms.list()).toEqual([]);
+    expect(acting.alarms.list()).toEqual([]);
     expect(onDisk(stateDir)).not.toHaveProperty('owesUnknown');
-    one.kill();
+    acting.kill();
   });
 
   test('is tried again with growing pauses, which raises no quota that a rule has lowered since', async () => {
-    const one = await owing(refuseA);
-    await one.lookedAt();
-    one.node.updates.length = 0;
-    const lowered = one.node.quotas['b']!;
-    await one.rounds(60);
-    const tried = one.node.updates.filter(({ containerId }) => containerId === 'a');
+    const acting = await owing(refuseA);
+    await acting.lookedAt();
+    acting.node.updates.length = 0;
+    const lowered = acting.node.quotas['b']!;
+    await acting.rounds(60);
+    const tried = acting.node.updates.filter(({ containerId }) => containerId === 'a');
     expect(tried.length).toBeGreaterThan(4);
     expect(tried.length).toBeLessThan(16);
-    expect(one.node.quotas['b']).toBeLessThanOrEqual(lowered);
-    one.kill();
+    expect(acting.node.quotas['b']).toBeLessThanOrEqual(lowered);
+    acting.kill();
   });
 
   test('does not lift the rule that nothing is done until somebody has looked at the note', async () => {
-    const one = await owing(refuseA);
+    const acting = await owing(refuseA);
     jest.setSystemTime(Date.now() + HOUR_MS);
-    await one.rounds(5);
-    expect(one.node.quotas['b']).toBe(-1);
-    expect(one.avoidance.status.because).toMatch('earlier QoS actions are not known, so none is taken');
-    one.kill();
+    await acting.rounds(5);
+    expect(acting.node.quotas['b']).toBe(-1);
+    expect(acting.avoidance.status.because).toMatch('earlier QoS actions are not known, so none is taken');
+    acting.kill();
   });
 
   test('while the API server has not told what it is owed, no rule is followed, and status says so', async () => {
-    const one = await owing((node) => (node.isApiAway = true));
-    expect(one.avoidance.status.because).toMatch(/what an earlier process left is not undone yet: .*lost record/);
-    one.kill();
+    const acting = await owing((node) => (node.isApiAway = true));
+    expect(acting.avoidance.status.because).toMatch(/what an earlier process left is not undone yet: .*lost record/);
+    acting.kill();
   });
 });
 
@@ -222,9 +222,9 @@ test.each([
   ['-1', '20000'],
 ])(
   'an original that can not be of its container is not written, the quota of its limit is (%s, changed to %s)',
-  async (of, original) => {
+  async (scope, original) => {
     const { node, stateDir } = await killed((text) =>
-      unsealed(text).replace(`"originalUs":${of}`, `"originalUs":${original}`),
+      unsealed(text).replace(`"originalUs":${scope}`, `"originalUs":${original}`),
     );
     const next = actingNode({ node, stateDir });
     void next.run();

@@ -40,7 +40,8 @@ test('what is left is published after a collection, with its reasons in one line
   // CPU: 32, less 8 reserved, less 8 exclusive, less 4 in use. Memory: 64 GiB, less 16 reserved, less 16 in use.
   expect(node.published).toEqual({ milliCpu: 12_000, memoryBytes: 32 * GIB });
   expect(job.figures).toMatchObject({
-    ...{ published: node.published, failures: 0 },
+    published: node.published,
+    failures: 0,
     lendable: { cpu: { milliCpu: 12_000, parts: { from: 'local', needed: 12_000 } } },
   });
   expect(lines.map(({ msg, milliCpu, cpuBecause }) => [msg, milliCpu, cpuBecause])).toEqual([
@@ -531,13 +532,13 @@ describe('after a kill', () => {
       const { node, stateDir } = await killed();
       const path = join(stateDir, OWED.lentResources.file);
       writeFileSync(path, '{"version":');
-      const one = start({ node, stateDir });
+      const job = start({ node, stateDir });
       await pass(SOON_MS);
       rmSync(`${path}.bad-1`);
       if (off) node.before = away;
-      one.end.abort();
+      job.end.abort();
       await pass(REMOVE_MS);
-      await one.running;
+      await job.running;
       node.before = () => undefined;
       if (off) await start({ node, stateDir, off }).running;
       expect(node.published).toEqual({});
@@ -637,7 +638,8 @@ test('an API server that never answers delays the end by a bounded time, and the
   await pass(SOON_MS);
   expect(hasEnded).toBe(true);
   expect(lines.at(-1)).toMatchObject({
-    ...{ level: 40, because: 'the API server did not answer in time' },
+    level: 40,
+    because: 'the API server did not answer in time',
     msg: 'the resources of the Node are not removed: the next start goes on with them',
   });
   node.before = () => undefined;

@@ -10,8 +10,18 @@ import type { QosPod } from '../../../src/qos/objects/objects';
 import { readable } from '../../support/container-cgroups';
 
 const podOf = (name: string): QosPod => ({
-  ...{ uid: `uid-${name}`, runtimeUid: `uid-${name}`, namespace: 'jobs', name, labels: {}, qos: 'BestEffort' },
-  ...{ priority: 0, isCritical: false, isStatic: false, phase: 'Running', isBeingDeleted: false, startedAtMs: 0 },
+  uid: `uid-${name}`,
+  runtimeUid: `uid-${name}`,
+  namespace: 'jobs',
+  name,
+  labels: {},
+  qos: 'BestEffort',
+  priority: 0,
+  isCritical: false,
+  isStatic: false,
+  phase: 'Running',
+  isBeingDeleted: false,
+  startedAtMs: 0,
   containers: [{ name: 'main', elasticRequestMilliCpu: 2_000, elasticLimitMilliCpu: 2_000 }],
 });
 
@@ -54,20 +64,30 @@ const setUp = (names: readonly string[], throttled: readonly string[] = []) => {
       } as Pick<Cgroups, 'readQuota'> as Cgroups),
     }),
     isThrottled: (id) => throttled.includes(id),
-    ...{ maxAgeMs: 60_000, signal: end.signal, nowMs: () => clock.nowMs },
+    maxAgeMs: 60_000,
+    signal: end.signal,
+    nowMs: () => clock.nowMs,
   });
   return {
-    ...{ job, lines, containers, quotas, end, updates, clock, runtime },
+    job,
+    lines,
+    containers,
+    quotas,
+    end,
+    updates,
+    clock,
+    runtime,
     /** One collection, of what the cgroups have now. */
     collect: (atMs = (clock.nowMs += 10_000)): void => {
-      const of = (value: (name: string) => number) =>
+      const read = (value: (name: string) => number) =>
         names.map((name) => ({
           labels: { PodUid: `uid-${name}`, ContainerName: 'main', ContainerId: name },
-          ...{ value: value(name), atMs },
+          value: value(name),
+          atMs,
         }));
       const metrics = new Map([
-        ['container_cpu_quota', of((name) => quotas.get(name)!)],
-        ['container_cpu_period', of(() => 100_000)],
+        ['container_cpu_quota', read((name) => quotas.get(name)!)],
+        ['container_cpu_period', read(() => 100_000)],
       ]);
       job.onMetrics({ metrics, atMs });
     },

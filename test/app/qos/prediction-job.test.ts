@@ -45,7 +45,11 @@ async function open({ asks = true, without }: { readonly asks?: boolean; readonl
   const alarms = new Alarms({ log, now: () => '', onChange: () => undefined });
   const daemon = new AbortController();
   const cluster = new Cluster({
-    ...{ client: stage.client, nodeName: 'n1', log, signal: daemon.signal, now: () => '2026-01-01T00:00:00Z' },
+    client: stage.client,
+    nodeName: 'n1',
+    log,
+    signal: daemon.signal,
+    now: () => '2026-01-01T00:00:00Z',
     follows: { rules: false, predictions: true },
     alarms,
     ...(asks && { asksForPrediction: { faults: new Faults({ log, alarms }) } }),
@@ -56,7 +60,9 @@ async function open({ asks = true, without }: { readonly asks?: boolean; readonl
     await running;
   });
   return {
-    ...{ alarms, lines, cluster },
+    alarms,
+    lines,
+    cluster,
     stored: (): Json | undefined => server.get(PREDICTIONS, 'noderesource-n1', 'crane-system'),
     template: (spec: string) =>
       server.put(CONFIG_MAPS, {

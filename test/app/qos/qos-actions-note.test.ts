@@ -15,12 +15,21 @@ const HOUR_MS = 3_600_000;
 /** Operations of a file that is read and good. */
 const READING_OPS = 3;
 const throttleOf = (id: string): Throttle => ({
-  ...{ id, podUid: 'u', namespace: 'jobs', pod: 'a', container: 'main', periodUs: 100_000, originalUs: -1 },
-  ...{ quotaUs: 50_000, previousUs: -1, causes: [], sinceMs: 0 },
+  id,
+  podUid: 'u',
+  namespace: 'jobs',
+  pod: 'a',
+  container: 'main',
+  periodUs: 100_000,
+  originalUs: -1,
+  quotaUs: 50_000,
+  previousUs: -1,
+  causes: [],
+  sinceMs: 0,
 });
 
 function open(stateDir: string, { bootId = 'boot-1', fs }: { bootId?: string; fs?: FsOps } = {}): QosActionsNote {
-  const note = new QosActionsNote({ ...{ stateDir, bootId, log }, ...(fs && { fs }) });
+  const note = new QosActionsNote({ stateDir, bootId, log, ...(fs && { fs }) });
   note.load(0);
   return note;
 }
@@ -138,22 +147,22 @@ test.each`
     const node = new FakeNode();
     node.add('a', { milliCpu: 2_000, quotaUs: 400_000 });
     node.cpuUsage = 5_000;
-    const one = actingNode({ stateDir, node });
-    const running = one.run();
+    const acting = actingNode({ stateDir, node });
+    const running = acting.run();
     await jest.advanceTimersByTimeAsync(10_000);
-    await one.collect();
+    await acting.collect();
     expect([node.updates, node.isTainted]).toEqual([[], false]);
-    expect(one.alarms.list()).toMatchObject([
+    expect(acting.alarms.list()).toMatchObject([
       { kind: 'note-set-aside', subject: NOTE_FILE, because: expect.stringContaining(`${NOTE_FILE}.bad-1`) },
     ]);
-    expect(one.avoidance.status.because).toMatch(/^earlier QoS actions are not known, so none is taken/);
+    expect(acting.avoidance.status.because).toMatch(/^earlier QoS actions are not known, so none is taken/);
 
     rmSync(join(stateDir, `${NOTE_FILE}.bad-1`), { recursive: true });
     await jest.advanceTimersByTimeAsync(HOUR_MS);
-    expect(one.alarms.list()).toEqual([]);
-    await one.collect();
+    expect(acting.alarms.list()).toEqual([]);
+    await acting.collect();
     expect([node.changed, node.isTainted]).toEqual([['a'], true]);
-    one.end.abort();
+    acting.end.abort();
     await jest.advanceTimersByTimeAsync(8_000);
     await running;
     expect([node.changed, node.isTainted]).toEqual([[], false]);
@@ -173,18 +182,18 @@ test('a note that can not be read now is kept, which is an alarm, and it is read
     if (isFailing) throw fsError('EMFILE');
     return nodeFsOps.stat(path);
   };
-  const one = actingNode({ stateDir, node, fs: { ...nodeFsOps, stat } });
-  const running = one.run();
+  const acting = actingNode({ stateDir, node, fs: { ...nodeFsOps, stat } });
+  const running = acting.run();
   await jest.advanceTimersByTimeAsync(10_000);
-  await one.collect();
+  await acting.collect();
   expect([node.updates, node.isTainted, readdirSync(stateDir)]).toEqual([[], false, [NOTE_FILE]]);
-  expect(one.alarms.list()).toMatchObject([{ kind: 'qos-actions', subject: 'load' }]);
+  expect(acting.alarms.list()).toMatchObject([{ kind: 'qos-actions', subject: 'load' }]);
   isFailing = false;
   await jest.advanceTimersByTimeAsync(80_000);
-  expect(one.alarms.list()).toEqual([]);
-  await one.collect();
-  expect([node.changed, one.avoidance.status.actionsLeft]).toEqual([['a'], 997]);
-  one.end.abort();
+  expect(acting.alarms.list()).toEqual([]);
+  await acting.collect();
+  expect([node.changed, acting.avoidance.status.actionsLeft]).toEqual([['a'], 997]);
+  acting.end.abort();
   await jest.advanceTimersByTimeAsync(8_000);
   await running;
   jest.useRealTimers();

@@ -46,16 +46,31 @@ class Stage {
       this.model.apply({
         kind: 'put-pod',
         pod: {
-          ...{ sandboxId: `s-${name}`, uid: `u-${name}`, namespace: 'shop', name, annotations: {} },
-          ...{ cgroupParent: '/p', stopped: false },
+          sandboxId: `s-${name}`,
+          uid: `u-${name}`,
+          namespace: 'shop',
+          name,
+          annotations: {},
+          cgroupParent: '/p',
+          stopped: false,
         },
       });
     this.model.apply({
       kind: 'put-assignment',
       assignment: {
-        ...{ podUid: 'u-db', podNamespace: 'shop', podName: 'db', containerName: 'app', kind: 'static' },
-        ...{ cpus: parseCpuList('2-3'), mems: CpuSet.empty, requested: 2, containerId: 'db', quotaLifted: false },
-        ...{ rules: { policy: 'static', options: [], reserved: parseCpuList('0') }, because: 'test', since: '' },
+        podUid: 'u-db',
+        podNamespace: 'shop',
+        podName: 'db',
+        containerName: 'app',
+        kind: 'static',
+        cpus: parseCpuList('2-3'),
+        mems: CpuSet.empty,
+        requested: 2,
+        containerId: 'db',
+        quotaLifted: false,
+        rules: { policy: 'static', options: [], reserved: parseCpuList('0') },
+        because: 'test',
+        since: '',
       },
     });
     this.put('db', { placement: 'exclusive', entitledCpus: 2 });
@@ -65,8 +80,17 @@ class Stage {
 
   put(id: string, given: Partial<Container>): void {
     const container: Container = {
-      ...{ id, sandboxId: `s-${id}`, podUid: `u-${id}`, name: 'app', cgroupsPath: `/p/${id}`, phase: 'running' },
-      ...{ resources: {}, placement: 'shared', entitledCpus: 0, freshAssignment: false, because: 'test' },
+      id,
+      sandboxId: `s-${id}`,
+      podUid: `u-${id}`,
+      name: 'app',
+      cgroupsPath: `/p/${id}`,
+      phase: 'running',
+      resources: {},
+      placement: 'shared',
+      entitledCpus: 0,
+      freshAssignment: false,
+      because: 'test',
       ...given,
     };
     this.model.apply({ kind: 'put-container', container });

@@ -4,12 +4,29 @@ import type { Throttle } from '../../../src/qos/avoidance/situation';
 
 const PERIOD = 100_000;
 const throttleOf = (id: string, given: Partial<Throttle> = {}): Throttle => ({
-  ...{ id, podUid: 'u', namespace: 'jobs', pod: id, container: 'main', periodUs: PERIOD, originalUs: 400_000 },
-  ...{ quotaUs: 200_000, previousUs: 400_000, causes: [], sinceMs: 0, ...given },
+  id,
+  podUid: 'u',
+  namespace: 'jobs',
+  pod: id,
+  container: 'main',
+  periodUs: PERIOD,
+  originalUs: 400_000,
+  quotaUs: 200_000,
+  previousUs: 400_000,
+  causes: [],
+  sinceMs: 0,
+  ...given,
 });
 const stepOf = (id: string, fromUs: number, toUs: number): ThrottleStep => ({
-  ...{ pod: { uid: 'u', namespace: 'jobs', name: id }, container: 'main', id, fromUs, toUs, periodUs: PERIOD },
-  ...{ rule: 'q/r', action: 'a', because: '' },
+  pod: { uid: 'u', namespace: 'jobs', name: id },
+  container: 'main',
+  id,
+  fromUs,
+  toUs,
+  periodUs: PERIOD,
+  rule: 'q/r',
+  action: 'a',
+  because: '',
 });
 const kernelOf =
   (quotas: Readonly<Record<string, number>>, periodUs = PERIOD) =>
@@ -54,7 +71,8 @@ describe('compareWithKernel', () => {
   test('a throttle that the plan takes for ended stays while the kernel has it; one that it kept stays in any case', () => {
     const none = { throttles: [], restores: [], throttled: [] };
     const current = compareWithKernel(none, {
-      ...{ noted, kept: [noted[2]!] },
+      noted,
+      kept: [noted[2]!],
       read: kernelOf({ a: 200_000, b: 400_000 }),
     });
     expect(current.throttled.map(({ id }) => id)).toEqual(['gone', 'a']);

@@ -6,8 +6,14 @@ import type { QosPod } from '../../../src/qos/objects/objects';
 
 const containerOf = (given: Partial<Container>): Container =>
   ({
-    ...{ id: 'c', name: 'main', podUid: 'u', phase: 'running', cgroupsPath: '/c', placement: 'shared' },
-    ...{ entitledCpus: 0, ...given },
+    id: 'c',
+    name: 'main',
+    podUid: 'u',
+    phase: 'running',
+    cgroupsPath: '/c',
+    placement: 'shared',
+    entitledCpus: 0,
+    ...given,
   }) as Container;
 const POD = { uid: 'u', runtimeUid: 'u' } as QosPod;
 const viewOf = (...containers: Container[]): Pick<NodeView, 'containersOf'> => ({ containersOf: () => containers });
@@ -39,8 +45,14 @@ test('the last use and quota of a container come with it; a pause container is l
   const pause = containerOf({ id: 'p', pause: {} });
   expect(listContainers(viewOf(containerOf({}), pause), [POD], metrics)).toEqual([
     {
-      ...{ id: 'c', name: 'main', podUid: 'u', isPinned: false },
-      ...{ milliCpu: 1_500, memoryBytes: 7, quotaUs: 200_000, periodUs: 100_000 },
+      id: 'c',
+      name: 'main',
+      podUid: 'u',
+      isPinned: false,
+      milliCpu: 1_500,
+      memoryBytes: 7,
+      quotaUs: 200_000,
+      periodUs: 100_000,
     },
   ]);
 });

@@ -8,7 +8,14 @@ const EMPTY: AvoidanceSteps = { throttles: [], restores: [], evictions: [], skip
 
 const pod = (name: string) => ({ uid: name, namespace: 'jobs', name });
 const throttle = (name: string) => ({
-  ...{ pod: pod(name), container: 'main', id: name, fromUs: 2, toUs: 1, periodUs: 9, rule: 'q/r', action: 'a' },
+  pod: pod(name),
+  container: 'main',
+  id: name,
+  fromUs: 2,
+  toUs: 1,
+  periodUs: 9,
+  rule: 'q/r',
+  action: 'a',
   because: `throttle ${name}`,
 });
 const evict = (name: string) => ({ pod: pod(name), rule: 'q/r', action: 'a', because: `evict ${name}` });
@@ -40,7 +47,8 @@ describe('noticePreview', () => {
 
 describe('noticeBudget', () => {
   const skipped = (subject: string, beyondBudget?: 'evict' | 'throttle', shareOf?: string): Skipped => ({
-    ...{ subject, because: 'budget' },
+    subject,
+    because: 'budget',
     ...(beyondBudget && { beyondBudget }),
     ...(shareOf !== undefined && { shareOf }),
   });

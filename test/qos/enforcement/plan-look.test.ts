@@ -12,8 +12,12 @@ const PHASES = {
 } as const satisfies Record<string, Phase>;
 
 const FACTS: LookFacts = {
-  ...{ mode: 'enforce', nowMs: 31_000, lateMs: 30_000 },
-  ...{ isInForce: false, owesUnknown: false, isUndoDue: true },
+  mode: 'enforce',
+  nowMs: 31_000,
+  lateMs: 30_000,
+  isInForce: false,
+  owesUnknown: false,
+  isUndoDue: true,
 };
 
 test.each`

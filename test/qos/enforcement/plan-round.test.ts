@@ -3,12 +3,20 @@ import { NOT_SYNCHRONIZED, planRound, type RoundFacts } from '../../../src/qos/e
 import type { KnownObjects } from '../../../src/qos/objects/objects-of-node';
 
 const OBJECTS: KnownObjects = {
-  ...{ kind: 'known', nodeQoss: [], podQoss: [], actions: new Map(), pods: [], nodeLabels: {} },
+  kind: 'known',
+  nodeQoss: [],
+  podQoss: [],
+  actions: new Map(),
+  pods: [],
+  nodeLabels: {},
 };
 const LOST = { low: [], unknown: [] };
 const FACTS: RoundFacts = {
-  ...{ mode: 'enforce', isSynchronized: true, objects: () => OBJECTS },
-  ...{ whyNoAction: () => undefined, lost: () => LOST },
+  mode: 'enforce',
+  isSynchronized: true,
+  objects: () => OBJECTS,
+  whyNoAction: () => undefined,
+  lost: () => LOST,
 };
 const idle: Phase = { kind: 'idle', because: '' };
 const starting: Phase = { kind: 'starting', because: '' };

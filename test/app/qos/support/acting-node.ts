@@ -48,7 +48,10 @@ export function ruleOf(given: Partial<QosRule> = {}): QosRule {
   return {
     name: 'cpu',
     metric: { name: 'cpu_total_usage', threshold: 1_000 },
-    ...{ avoidanceThreshold: 1, restoreThreshold: 1, actionName: 'slow-down', strategy: 'None' },
+    avoidanceThreshold: 1,
+    restoreThreshold: 1,
+    actionName: 'slow-down',
+    strategy: 'None',
     ...given,
   };
 }
@@ -97,8 +100,18 @@ export class FakeNode {
     const { milliCpu = 1_000, quotaUs = -1, requestMilliCpu = 0, priority = 0, placement = 'shared' } = given;
     const uid = `uid-${name}`;
     this.pods.push({
-      ...{ uid, runtimeUid: uid, namespace: 'jobs', name, labels: { tier: 'batch' }, qos: 'Burstable', priority },
-      ...{ isCritical: false, isStatic: false, phase: 'Running', isBeingDeleted: false, startedAtMs: 0 },
+      uid,
+      runtimeUid: uid,
+      namespace: 'jobs',
+      name,
+      labels: { tier: 'batch' },
+      qos: 'Burstable',
+      priority,
+      isCritical: false,
+      isStatic: false,
+      phase: 'Running',
+      isBeingDeleted: false,
+      startedAtMs: 0,
       containers: [{ name: 'main', requestMilliCpu, ...(quotaUs > 0 && { limitMilliCpu: quotaUs / 100 }) }],
     });
     this.containers.set(name, { podUid: uid, quotaUs, originalUs: quotaUs, periodUs: PERIOD_US, milliCpu, placement });
@@ -187,11 +200,20 @@ export function actingNode(given: ActingOptions) {
   const faults = new Faults({ log, alarms });
   const events = new DaemonEvents(faults);
   const config = {
-    ...{ qosActions: mode, collectIntervalMs: INTERVAL_MS, executeExcess: 0 },
-    ...{ qosActionsPerHour: perHour, qosEvictionsPerHour: evictionsPerHour },
+    qosActions: mode,
+    collectIntervalMs: INTERVAL_MS,
+    executeExcess: 0,
+    qosActionsPerHour: perHour,
+    qosEvictionsPerHour: evictionsPerHour,
   } as Config;
   const viewOf = (id: string, { podUid, placement }: FakeContainer) => ({
-    ...{ id, podUid, name: 'main', phase: 'running', cgroupsPath: `/kubepods/${id}`, placement, entitledCpus: 0 },
+    id,
+    podUid,
+    name: 'main',
+    phase: 'running',
+    cgroupsPath: `/kubepods/${id}`,
+    placement,
+    entitledCpus: 0,
     ...(placement === 'left-alone' && { leftAlone: true }),
   });
   const model = {
@@ -224,7 +246,7 @@ export function actingNode(given: ActingOptions) {
       throw error;
     }
   };
-  const note = new QosActionsNote({ ...{ stateDir, bootId, alarms, log }, ...(fs && { fs }) });
+  const note = new QosActionsNote({ stateDir, bootId, alarms, log, ...(fs && { fs }) });
   const nodeEvents: AvoidanceEvent[] = [];
   const podEvents: PodActionEvent[] = [];
   const counts = new Map<string, number>();
@@ -248,7 +270,17 @@ export function actingNode(given: ActingOptions) {
   });
   const end = new AbortController();
   return {
-    ...{ avoidance, note, lines, alarms, events, nodeEvents, podEvents, counts, end, process, model },
+    avoidance,
+    note,
+    lines,
+    alarms,
+    events,
+    nodeEvents,
+    podEvents,
+    counts,
+    end,
+    process,
+    model,
     run: () => avoidance.run(end.signal),
     kill: (): void => void (process.isDead = true),
     set: (changed: Partial<Config>): void => events.emit('optionsChanged', { ...config, ...changed }),
@@ -263,12 +295,12 @@ export function actingNode(given: ActingOptions) {
 /** The values that a collection reads now. */
 export function measure({ containers, cpuUsage }: FakeNode): Metrics {
   const atMs = Date.now();
-  const of = (value: (container: FakeContainer) => number) =>
+  const read = (value: (container: FakeContainer) => number) =>
     [...containers].map(([id, container]) => ({ labels: { ContainerId: id }, value: value(container), atMs }));
   return new Map<string, readonly Series[]>([
-    ['container_cpu_quota', of(({ quotaUs }) => quotaUs)],
-    ['container_cpu_period', of(({ periodUs }) => periodUs)],
-    ['container_cpu_total_usage', of(({ milliCpu }) => milliCpu / 1_000)],
+    ['container_cpu_quota', read(({ quotaUs }) => quotaUs)],
+    ['container_cpu_period', read(({ periodUs }) => periodUs)],
+    ['container_cpu_total_usage', read(({ milliCpu }) => milliCpu / 1_000)],
     ['cpu_total_usage', cpuUsage === undefined ? [] : [{ labels: {}, value: cpuUsage, atMs }]],
   ]);
 }
@@ -301,7 +333,7 @@ export function findForgotten({ containers, isTainted }: FakeNode, stateDir: str
   return [
     ...(isTainted && saved?.tainted !== true ? ['the taint'] : []),
     ...[...containers]
-      .filter(([id, one]) => one.quotaUs !== one.originalUs && !knows(one, byId.get(id)))
+      .filter(([id, container]) => container.quotaUs !== container.originalUs && !knows(container, byId.get(id)))
       .map(
         ([id, { quotaUs, originalUs }]) =>
           `${id} has ${quotaUs}, before ${originalUs}: ${JSON.stringify(byId.get(id))}`,

@@ -12,15 +12,21 @@ import type { PublishedResources } from '../../../../src/qos/reclaim/should-publ
 export const GIB = 2 ** 30;
 /** Of a collection every 10 s. */
 export const OPTIONS: LendingOptions = {
-  ...{ windowMs: 3_600_000, percentile: 95, marginPercent: 0, maxAgeMs: 20_000 },
-  ...{ reserved: { cpuPercent: 25, memoryPercent: 25 }, lendExclusiveIdle: false },
+  windowMs: 3_600_000,
+  percentile: 95,
+  marginPercent: 0,
+  maxAgeMs: 20_000,
+  reserved: { cpuPercent: 25, memoryPercent: 25 },
+  lendExclusiveIdle: false,
 };
 
 /** The Node of the API server, which may be away. */
 export class FakeNode {
   reading: NodeReading = {
     allocatable: { milliCpu: 32_000, memoryBytes: 64 * GIB },
-    ...{ annotations: {}, addresses: ['10.0.0.7'], lent: {} },
+    annotations: {},
+    addresses: ['10.0.0.7'],
+    lent: {},
   };
   readonly writes: { readonly wanted: PublishedResources; readonly atMs: number }[] = [];
   /** Called before each answer; what it throws is the answer. */
@@ -87,12 +93,19 @@ export function lendingNode(
   const job = new NodeResourcesJob({
     context: { config: { stateDir }, model: model as unknown as NodeView, alarms, faults, events, log },
     ...(!off && { options: OPTIONS }),
-    ...{ nodeName: 'node-a', read: node.read, write: node.write, held: () => held },
+    nodeName: 'node-a',
+    read: node.read,
+    write: node.write,
+    held: () => held,
     ...rest,
   });
   const end = new AbortController();
   return {
-    ...{ job, lines, alarms, model, end },
+    job,
+    lines,
+    alarms,
+    model,
+    end,
     run: () => job.run(end.signal),
     /** Pods come and go; `{}`: they are not known. */
     hold: (amounts: PublishedResources): void => {
