@@ -155,7 +155,7 @@ export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly str
     objects: [],
     analysis: ['objects', 'usage'],
     avoidance: ['analysis', 'objects', 'usage'],
-    enforcement: ['avoidance', 'objects'],
+    phases: ['avoidance', 'objects'],
     prediction: [],
     reclaim: ['objects', 'usage'],
   },

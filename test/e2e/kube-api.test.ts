@@ -414,7 +414,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
       level: 30,
       verb: 'get',
       resource: 'noderesourcetopologies.topology.node.k8s.io',
-      lost: expect.stringMatching(/schedulers are not told/) as string,
+      lost: expect.stringMatching(/schedulers do not see/) as string,
     });
     expect(problems[0]?.because).toMatch(/forbids it \(403\).*"nobody" cannot get/);
     expect(logLines('node topology can’t be published; trying again')).toEqual([]);

@@ -206,7 +206,7 @@ test('explain: a refused pod, one that is not bound yet, and one that the daemon
   stage.addPod('default', 'pending', [2]);
   expect(await stage.run(['explain', 'default/pending'])).toMatchObject({
     status: 1,
-    stderr: expect.stringContaining('kubectl cpuset why-not default/pending tells') as string,
+    stderr: expect.stringContaining('kubectl cpuset why-not default/pending shows') as string,
   });
 });
 

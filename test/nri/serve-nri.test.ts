@@ -259,7 +259,7 @@ describe('Synchronize', () => {
       cannotSynchronize: () => annotationsAreLong,
     });
     fixture.start({ synchronizeWithinMs: 100 });
-    await fixture.untilReason(/has not told which containers there are.*message too long/);
+    await fixture.untilReason(/has not sent its containers.*message too long/);
     expect(fixture.countPhase('synchronized')).toBe(0);
     annotationsAreLong = false;
     await runtime.plugin();

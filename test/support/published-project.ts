@@ -131,7 +131,7 @@ export class PublishedProject {
       'scripts/release',
       'scripts/shared',
       'examples',
-      'docs/nri-plugins.md',
+      'docs/write-an-nri-plugin.md',
       '.gitignore',
       'LICENSE',
       'README.md',

@@ -1,7 +1,7 @@
 import type { QosActionRecord, QosStatus, RuleStatus, ThrottledContainer } from '../../admin/model/qos-status';
 import type { Finding } from '../../qos/analysis/finding';
 import type { AvoidanceOptions, Throttle } from '../../qos/avoidance/situation';
-import { reasonOf, type EnforcementMode, type Phase } from '../../qos/enforcement/phase';
+import { reasonOf, type EnforcementMode, type Phase } from '../../qos/phases/phase';
 import type { Disabled } from './node-taint';
 
 /** Everything that operators see of the rules. */

@@ -11,9 +11,9 @@ import {
   endPhase,
   FIRST_PHASE,
   stopRules,
-} from '../../qos/enforcement/phase';
-import { planLook, type LookStep } from '../../qos/enforcement/plan-look';
-import { planRound } from '../../qos/enforcement/plan-round';
+} from '../../qos/phases/phase';
+import { planLook, type LookStep } from '../../qos/phases/plan-look';
+import { planRound } from '../../qos/phases/plan-round';
 import type { ObjectsOfNode } from '../../qos/objects/objects-of-node';
 import { dropStale } from '../../qos/usage/drop-stale';
 import type { Metrics } from '../../qos/usage/metrics';
@@ -56,7 +56,7 @@ type Options = Pick<
 /**
  * Follows the rules of NodeQOS objects: analyzes each collection, and takes actions, or records what they would be. It
  * undoes all of them when the option says so, when there is no news of the node or of the API server for long, at the
- * end, and what a killed process left. `qos/enforcement` decides which of it is next.
+ * end, and what a killed process left. `qos/phases` decides which of it is next.
  */
 export class Avoidance {
   private readonly gate = new StepGate();

@@ -1,7 +1,7 @@
 import { listContainers } from '../../qos/avoidance/list-containers';
 import { findLowQuotas, type UnknownThrottles } from '../../qos/avoidance/low-quotas';
 import type { ContainerState } from '../../qos/avoidance/situation';
-import { NOT_SYNCHRONIZED } from '../../qos/enforcement/plan-round';
+import { NOT_SYNCHRONIZED } from '../../qos/phases/plan-round';
 import type { QosPod } from '../../qos/objects/objects';
 import type { ObjectsOfNode } from '../../qos/objects/objects-of-node';
 import type { DaemonContext } from '../context';

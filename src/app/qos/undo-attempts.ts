@@ -1,5 +1,5 @@
-import { NOT_SYNCHRONIZED } from '../../qos/enforcement/plan-round';
-import { afterUndo, isUndoDue, RETRY_AT_ONCE, type UndoRetry } from '../../qos/enforcement/undo-retry';
+import { NOT_SYNCHRONIZED } from '../../qos/phases/plan-round';
+import { afterUndo, isUndoDue, RETRY_AT_ONCE, type UndoRetry } from '../../qos/phases/undo-retry';
 import { BackOff } from '../../net/back-off';
 import type { DaemonContext } from '../context';
 import type { ActionExecutor } from './action-executor';

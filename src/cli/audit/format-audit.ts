@@ -1,4 +1,4 @@
-import type { Counted, ForeignIrq, ForeignTask, OwnerAudit } from '../../core/audit/judge-audit';
+import { isIntruder, type Counted, type OwnerAudit } from '../../core/audit/judge-audit';
 import type { TaskKind } from '../../core/audit/sample';
 import { showText } from '../../core/show-text';
 import { plural } from '../../core/text';
@@ -11,11 +11,6 @@ export interface AuditTextOptions {
   /** Those too that only may run there, and threads that nobody can move. */
   readonly all: boolean;
   readonly terminal?: Terminal;
-}
-
-/** A foreign thread or interrupt that was on CPUs of an owner, and that somebody could keep off them. */
-export function isIntruder(foreign: ForeignTask | ForeignIrq): boolean {
-  return 'irq' in foreign ? foreign.count > 0 && !foreign.isFixed : foreign.ran && foreign.kind !== 'bound';
 }
 
 /** The audit as text: a block for each owner. */

@@ -35,7 +35,8 @@ export function addAuditCommand(program: Command, context: CliContext, exit: (st
     .addOption(createAdminSocketOption())
     .action(async ({ duration, all, output, adminSocket }: AuditOptions) => {
       const { connectAdmin } = await import('../../admin/client/admin-client');
-      const { formatAudit, isIntruder } = await import('../audit/format-audit');
+      const { formatAudit } = await import('../audit/format-audit');
+      const { isIntruder } = await import('../../core/audit/judge-audit');
       const client = await connectAdmin(adminSocket);
       try {
         const began = performance.now();

@@ -37,6 +37,11 @@ export interface ForeignIrq {
   readonly isFixed: boolean;
 }
 
+/** A foreign thread or interrupt that was on CPUs of an owner, and that somebody could keep off them. */
+export function isIntruder(foreign: ForeignTask | ForeignIrq): boolean {
+  return 'irq' in foreign ? foreign.count > 0 && !foreign.isFixed : foreign.ran && foreign.kind !== 'bound';
+}
+
 export interface Counted {
   readonly name: string;
   readonly count: number;

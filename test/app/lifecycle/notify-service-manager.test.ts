@@ -163,5 +163,5 @@ test('a missing program is one line in the log', async () => {
     process.env['PATH'] = path;
   });
   await written;
-  expect(logged.join('')).toMatch(/systemd could not be told that the start is complete/);
+  expect(logged.join('')).toMatch(/systemd could not be notified that the start is complete/);
 });

@@ -1,4 +1,5 @@
-import { formatAudit, isIntruder } from '../../../src/cli/audit/format-audit';
+import { formatAudit } from '../../../src/cli/audit/format-audit';
+import { isIntruder } from '../../../src/core/audit/judge-audit';
 import { PLAIN } from '../../../src/cli/format/terminal';
 import { widthOf } from '../../../src/cli/format/width';
 import type { ForeignTask, OwnerAudit } from '../../../src/core/audit/judge-audit';

@@ -94,7 +94,7 @@ test('containers that the runtime did not tell about are a warning, unless one i
 
 const THERE = 'hugepages-2Mi on memory nodes 1';
 const AS_NONE = 'cpusetd places these containers as if they asked for none';
-const DROPPED = `warning ${THERE}; containerd does not tell which containers ask for them, so ${AS_NONE}`;
+const DROPPED = `warning ${THERE}; containerd does not say which containers ask for them, so ${AS_NONE}`;
 const NO_CONTROLLER = `warning ${THERE}; without the cgroup controller hugetlb no runtime says which containers ask for them, so ${AS_NONE}`;
 const notKnown = (name: string, because = '') =>
   `warning ${THERE}; it is not known if ${name} says which containers ask for them${because}; if not, ${AS_NONE}`;

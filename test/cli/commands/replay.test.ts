@@ -263,7 +263,7 @@ describe('a journal that can not be read as a whole is partial, and no differenc
     const noInputs = await runInProcess(['replay', dir]);
     expect([noInputs.status, noInputs.stdout]).toEqual([
       1,
-      'Nothing to replay.\nNot all of the journal is in the figures, so they are not exact:\n- 8 records, and none tells what decisions followed from\n',
+      'Nothing to replay.\nNot all of the journal is in the figures, so they are not exact:\n- 8 records, and none has the inputs of decisions\n',
     ]);
   });
 });

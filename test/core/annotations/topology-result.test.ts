@@ -52,17 +52,17 @@ test.each`
   ${'a number that is too long'}   | ${JSON.stringify([zone(`node${'1'.repeat(400)}`, '1')])}     | ${'has no node number'}
   ${'a hexadecimal number'}        | ${JSON.stringify([zone('node0x1', '1')])}                    | ${'has no node number'}
   ${'a number and more'}           | ${JSON.stringify([zone('node1\n', '1')])}                    | ${'has no node number'}
-  ${'no capacity'}                 | ${JSON.stringify([zone('node0', '1', { resources: {} })])}   | ${'does not tell a whole number'}
-  ${'resources that are null'}     | ${JSON.stringify([zone('node0', '1', { resources: null })])} | ${'does not tell a whole number'}
-  ${'no cpu'}                      | ${JSON.stringify([zone('node0', undefined)])}                | ${'does not tell a whole number'}
-  ${'a fraction'}                  | ${JSON.stringify([zone('node0', '1.5')])}                    | ${'does not tell a whole number'}
-  ${'milli-CPUs not whole'}        | ${JSON.stringify([zone('node0', '1500m')])}                  | ${'does not tell a whole number'}
-  ${'below zero'}                  | ${JSON.stringify([zone('node0', '-1')])}                     | ${'does not tell a whole number'}
-  ${'below zero, as a number'}     | ${JSON.stringify([zone('node0', -1)])}                       | ${'does not tell a whole number'}
-  ${'an exponent'}                 | ${JSON.stringify([zone('node0', '1e3')])}                    | ${'does not tell a whole number'}
-  ${'more than any machine has'}   | ${JSON.stringify([zone('node0', '100000')])}                 | ${'does not tell a whole number'}
-  ${'true'}                        | ${JSON.stringify([zone('node0', true)])}                     | ${'does not tell a whole number'}
-  ${'a list'}                      | ${JSON.stringify([zone('node0', ['1'])])}                    | ${'does not tell a whole number'}
+  ${'no capacity'}                 | ${JSON.stringify([zone('node0', '1', { resources: {} })])}   | ${'does not name a whole number'}
+  ${'resources that are null'}     | ${JSON.stringify([zone('node0', '1', { resources: null })])} | ${'does not name a whole number'}
+  ${'no cpu'}                      | ${JSON.stringify([zone('node0', undefined)])}                | ${'does not name a whole number'}
+  ${'a fraction'}                  | ${JSON.stringify([zone('node0', '1.5')])}                    | ${'does not name a whole number'}
+  ${'milli-CPUs not whole'}        | ${JSON.stringify([zone('node0', '1500m')])}                  | ${'does not name a whole number'}
+  ${'below zero'}                  | ${JSON.stringify([zone('node0', '-1')])}                     | ${'does not name a whole number'}
+  ${'below zero, as a number'}     | ${JSON.stringify([zone('node0', -1)])}                       | ${'does not name a whole number'}
+  ${'an exponent'}                 | ${JSON.stringify([zone('node0', '1e3')])}                    | ${'does not name a whole number'}
+  ${'more than any machine has'}   | ${JSON.stringify([zone('node0', '100000')])}                 | ${'does not name a whole number'}
+  ${'true'}                        | ${JSON.stringify([zone('node0', true)])}                     | ${'does not name a whole number'}
+  ${'a list'}                      | ${JSON.stringify([zone('node0', ['1'])])}                    | ${'does not name a whole number'}
   ${'a node twice'}                | ${JSON.stringify([zone('node0', '1'), zone('node00', '1')])} | ${'node 0 is named twice'}
   ${'too many zones'}              | ${JSON.stringify(Array.from({ length: 257 }, () => 0))}      | ${'more than 256 zones'}
   ${'too long'}                    | ${JSON.stringify([zone('node0', '1')]) + ' '.repeat(16_384)} | ${'longer than 16384 characters'}

@@ -146,7 +146,7 @@ describe('given a start of cpusetd before the first list of the API server', () 
     expect(node.answer).toMatchObject({
       kind: 'refuse',
       message: expect.stringMatching(
-        /; 2 CPUs are kept for pods from before the start of cpusetd until the API server \(--kubeconfig\) tells/,
+        /; 2 CPUs are kept for pods from before the start of cpusetd until the API server \(--kubeconfig\) says/,
       ),
     });
     expect(node.run('ask p/a 2').reply).toBe('cpus 1,5');

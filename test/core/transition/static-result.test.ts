@@ -106,7 +106,7 @@ describe('given a result that can’t be followed, then static ignores it and sa
     ['the topology manager requires one node', { result: [1, 1], rules: tm('single-numa-node') }, 'make s/a 2', 's/a 1-2', /single-numa-node chooses NUMA node 0/],
     ['the topology manager prefers one node', { result: [1, 1], rules: tm('best-effort') }, 'make s/a 2', 's/a 1-2', /best-effort chooses NUMA node 0/],
     ['it names no CPUs', { result: [0, 0], podCpus: 2 }, 'make s/a 2', 's/a 1-2', /it names no CPUs/],
-    ['it can’t be read', { result: [1.5], podCpus: 2 }, 'make s/a 2', 's/a 1-2', /does not tell a whole number of CPUs/],
+    ['it can’t be read', { result: [1.5], podCpus: 2 }, 'make s/a 2', 's/a 1-2', /does not name a whole number of CPUs/],
   ])('%s', (_name, given, history, where, because) => {
     const podCpus = given.podCpus ?? given.result.reduce((sum, count) => sum + count, 0);
     const node = nodeOf({ ...given, podCpus }).run(history);

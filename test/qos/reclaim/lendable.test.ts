@@ -41,7 +41,7 @@ test.each`
   ${'idle time that is not known is not lent'}                 | ${{ lendExclusiveIdle: true, exclusiveIdleMilli: undefined }}         | ${7_200}  | ${'local'}      | ${/8 of exclusive CPUs\)$/}
   ${'idle time of CPUs that are no longer exclusive is not'}   | ${{ lendExclusiveIdle: true, exclusiveCpus: 2 }}                      | ${15_200} | ${'local'}      | ${/2 idle on exclusive CPUs/}
   ${'unknown use lends nothing'}                               | ${{ poolUse: UNKNOWN }}                                               | ${0}      | ${'unknown'}    | ${/^no CPU can be lent: .* since the newest measurement is 45 s old/}
-  ${'an unknown shared pool lends nothing'}                    | ${{ sharedPoolCpus: undefined }}                                      | ${0}      | ${'unknown'}    | ${/the runtime has not told its containers yet$/}
+  ${'an unknown shared pool lends nothing'}                    | ${{ sharedPoolCpus: undefined }}                                      | ${0}      | ${'unknown'}    | ${/the runtime has not sent its containers yet$/}
 `('CPU: $name', ({ changed, milliCpu, from, because }) => {
   const { cpu } = lendable({ cpu: { ...CPU, ...(changed as object) } });
   expect(cpu).toMatchObject({ milliCpu, parts: { from } });

@@ -1,5 +1,5 @@
-import type { Phase } from '../../../src/qos/enforcement/phase';
-import { NOT_SYNCHRONIZED, planRound, type RoundFacts } from '../../../src/qos/enforcement/plan-round';
+import type { Phase } from '../../../src/qos/phases/phase';
+import { NOT_SYNCHRONIZED, planRound, type RoundFacts } from '../../../src/qos/phases/plan-round';
 import type { KnownObjects } from '../../../src/qos/objects/objects-of-node';
 
 const OBJECTS: KnownObjects = {

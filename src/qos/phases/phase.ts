@@ -9,7 +9,7 @@ interface RoundTimes {
   readonly collectedMs: number;
 }
 
-/** The phase of enforcement. `because`: the reason for which no rule is followed, for the operator. */
+/** The phase of following rules. `because`: the reason for which no rule is followed, for the operator. */
 export type Phase =
   /** The actions of an earlier process are not undone yet. No rule is followed before. */
   | { readonly kind: 'starting'; readonly because: string }

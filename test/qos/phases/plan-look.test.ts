@@ -1,5 +1,5 @@
-import type { Phase } from '../../../src/qos/enforcement/phase';
-import { planLook, type LookFacts } from '../../../src/qos/enforcement/plan-look';
+import type { Phase } from '../../../src/qos/phases/phase';
+import { planLook, type LookFacts } from '../../../src/qos/phases/plan-look';
 
 const PHASES = {
   starting: { kind: 'starting', because: 'not yet' },

@@ -1,4 +1,4 @@
-import { afterUndo, isUndoDue, RETRY_AT_ONCE, type UndoRetry } from '../../../src/qos/enforcement/undo-retry';
+import { afterUndo, isUndoDue, RETRY_AT_ONCE, type UndoRetry } from '../../../src/qos/phases/undo-retry';
 
 test.each`
   name                                       | retry                                    | nowMs | isSynchronized | want

@@ -9,7 +9,7 @@ import {
   reasonOf,
   stopRules,
   type Phase,
-} from '../../../src/qos/enforcement/phase';
+} from '../../../src/qos/phases/phase';
 
 const STARTING: Phase = { kind: 'starting', because: 'not yet' };
 const IDLE: Phase = { kind: 'idle', because: 'no news' };
