@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -142,26 +142,39 @@ test.each`
   expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringMatching(want) as string });
 });
 
-test('--inspect: a debugger finds the daemon and the map to its sources; the printed socket answers', async () => {
-  const child = spawn(process.execPath, ['scripts/play.mjs', '--machine', '1x4x2', '--inspect'], { cwd: ROOT });
-  const lines = createInterface({ input: child.stdout });
-  let socket = '';
-  let inspector = '';
-  for await (const line of lines) {
-    socket ||= /--admin-socket (\S+)/.exec(line)?.[1] ?? '';
-    inspector = /^a debugger attaches to ws:\/\/(127\.0\.0\.1:\d+)\//.exec(line)?.[1] ?? '';
-    if (inspector !== '') break;
-  }
-  const targets = await fetch(`http://${inspector}/json/list`, { headers: { connection: 'close' } });
-  const [{ title }] = (await targets.json()) as [{ title: string }];
-  const [, map = ''] =
-    /^\/\/# sourceMappingURL=data:application\/json;base64,(\S+)$/m.exec(readFileSync(title, 'utf8')) ?? [];
-  const { sources } = JSON.parse(String(Buffer.from(map, 'base64'))) as { sources: string[] };
-  expect(sources).toEqual(expect.arrayContaining([expect.stringMatching(/^\.\.\/src\/.*transactor\.ts$/)]));
-  const { stdout } = await run(process.execPath, ['dist/cpusetd.js', 'health', '--admin-socket', socket], {
-    cwd: ROOT,
+describe('--inspect', () => {
+  let child: ChildProcessWithoutNullStreams;
+  beforeEach(
+    () => (child = spawn(process.execPath, ['scripts/play.mjs', '--machine', '1x4x2', '--inspect'], { cwd: ROOT })),
+  );
+  afterEach(async () => {
+    if (child.exitCode !== null) return;
+    child.stdin.end(); // the node is cleaned up at the end of the input
+    await once(child, 'exit');
   });
-  expect(stdout).toContain('SERVING');
-  child.stdin.end();
-  expect(await once(child, 'exit')).toEqual([0, null]);
+
+  test('a debugger finds the daemon and the map to its sources; the printed socket answers', async () => {
+    let stderr = '';
+    child.stderr.on('data', (text) => (stderr += String(text)));
+    let socket = '';
+    let inspector = '';
+    for await (const line of createInterface({ input: child.stdout })) {
+      socket ||= /--admin-socket (\S+)/.exec(line)?.[1] ?? '';
+      inspector = /^a debugger attaches to ws:\/\/(127\.0\.0\.1:\d+)\//.exec(line)?.[1] ?? '';
+      if (inspector !== '') break;
+    }
+    expect({ inspector, stderr }).toMatchObject({ inspector: expect.stringMatching(/./) as string });
+    const targets = await fetch(`http://${inspector}/json/list`, { headers: { connection: 'close' } });
+    const [{ title }] = (await targets.json()) as [{ title: string }];
+    const [, map = ''] =
+      /^\/\/# sourceMappingURL=data:application\/json;base64,(\S+)$/m.exec(readFileSync(title, 'utf8')) ?? [];
+    const { sources } = JSON.parse(String(Buffer.from(map, 'base64'))) as { sources: string[] };
+    expect(sources).toEqual(expect.arrayContaining([expect.stringMatching(/^\.\.\/src\/.*transactor\.ts$/)]));
+    const { stdout } = await run(process.execPath, ['dist/cpusetd.js', 'health', '--admin-socket', socket], {
+      cwd: ROOT,
+    });
+    expect(stdout).toContain('SERVING');
+    child.stdin.end();
+    expect(await once(child, 'exit')).toEqual([0, null]);
+  });
 });
