@@ -9,7 +9,7 @@ import { NamespaceBudget, type Taken } from './namespace-budget';
 import { nameOf, recordAlarms, recordsOf, type RefusalEntry } from './records';
 
 export interface JournalParts {
-  readonly context: Pick<DaemonContext, 'config' | 'model' | 'alarms' | 'events' | 'faults' | 'log' | 'signal'>;
+  readonly context: Pick<DaemonContext, 'config' | 'model' | 'alarms' | 'events' | 'faults' | 'log' | 'now' | 'signal'>;
   readonly version: string;
   /** For the record of the start: options in force and the machine. */
   readonly settings: () => object;
@@ -29,7 +29,7 @@ const TOO_MANY = 'the namespace has more events than a namespace may have: some 
  */
 export function openJournal(parts: JournalParts): void {
   const { context, version, settings, refusalOf, gap, onClose, closeMs } = parts;
-  const { config, model, alarms, events, faults, log, signal } = context;
+  const { config, model, alarms, events, faults, log, now, signal } = context;
   const dir = join(config.stateDir, 'journal');
   const open = (limits: JournalLimits, afterGap: boolean): JournalWriter =>
     new JournalWriter({
@@ -55,7 +55,9 @@ export function openJournal(parts: JournalParts): void {
       return;
     }
     const records = make();
-    for (const record of records) writer?.add(record);
+    // All have one time: the node at any time has all of a transaction, or nothing.
+    const at = now();
+    for (const record of records) writer?.add({ at, ...record });
     if (records.length === 0 && namespace !== undefined) budget.giveBack(namespace);
   };
 
@@ -104,9 +106,9 @@ export function openJournal(parts: JournalParts): void {
   events.on('gapEnded', writing, ({ seconds }) => addLater({ kind: 'gap', ...gap(), seconds }));
   let known: readonly Alarm[] = [];
   events.on('alarmsChanged', writing, () => {
-    const now = alarms.list();
-    for (const record of recordAlarms(known, now)) addLater(record);
-    known = now;
+    const listed = alarms.list();
+    for (const record of recordAlarms(known, listed)) addLater(record);
+    known = listed;
   });
 }
 

@@ -26,10 +26,14 @@ const MIB = 1024 ** 2;
 const options = (journalBytes: number | undefined): Config =>
   ({ stateDir, journalBytes, journalAgeMs: 3_600_000 }) as unknown as Config;
 
-function open(journalBytes: number | undefined): { context: DaemonContext; inForce: { value: string } } {
+function open(
+  journalBytes: number | undefined,
+  now = () => new Date().toISOString(),
+): { context: DaemonContext; inForce: { value: string } } {
   const inForce = { value: 'before' };
   const model = new NodeModel(machineOf(4, 2), SETTINGS);
-  const context = contextOf({ model, cgroups: {} as Cgroups, config: options(journalBytes), signal: stop.signal });
+  const config = options(journalBytes);
+  const context = contextOf({ model, cgroups: {} as Cgroups, config, signal: stop.signal, now });
   openJournal({
     context,
     version: '0.1.0',
@@ -89,6 +93,19 @@ test('changed options are a record, and for a replay an input with the options o
     'settings-changed',
     'stopped',
   ]);
+});
+
+test('the records of one transaction have one time, on a clock that goes on in between', async () => {
+  let nowMs = Date.now();
+  const journal = open(MIB, () => new Date(++nowMs).toISOString());
+  change(journal, 'warn', MIB);
+  stop.abort();
+  for (const each of closers) await each();
+  const times = new Map<string, string>();
+  for await (const { kind, at, of: input } of readJournal(join(stateDir, 'journal')))
+    times.set([kind, input].filter((part) => typeof part === 'string').join(' '), at);
+  expect(times.get('settings-changed')).toBe(new Date(nowMs).toISOString());
+  expect(times.get('input settings')).toBe(times.get('settings-changed'));
 });
 
 test('a journal that is switched off ends with the change, and begins again with the node as it is and a gap that it tells of', async () => {
