@@ -61,7 +61,8 @@ export function checkNpmToken(registry, userConfig) {
   const line = lines.find((text) => text.startsWith(`${key}=`));
   const [, variable] = /\$\{(\w+)\}/.exec(line ?? '') ?? [];
   const what = `${userConfig} has a token for ${registry}`;
-  if (line === undefined) return check(what, false, `npm login --registry ${registry}; or a line ${key}=\${NPM_TOKEN}`);
-  if (variable === undefined) return check(what, true, '');
+  const token = line?.slice(key.length + 1).trim() ?? '';
+  if (variable === undefined)
+    return check(what, token !== '', `npm login --registry ${registry}; or a line ${key}=\${NPM_TOKEN}`);
   return check(`${what}, of the variable ${variable}`, (process.env[variable] ?? '') !== '', `set ${variable}`);
 }

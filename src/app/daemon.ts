@@ -47,9 +47,9 @@ const FIRST_CONTACT_MS = 1_000;
 
 /** The parts that no container waits for, besides the endpoints, in the order of their start. */
 export const PARTS: readonly Part<AuditNeeds & IrqAffinityNeeds & ReloadNeeds & ApiServerNeeds & QosNeeds>[] = [
+  reloadPart, // first: no change of the machine comes between the kubelet's reservation and those who follow it
   auditPart,
   irqAffinityPart,
-  reloadPart,
   apiServerPart,
   qosPart,
 ];

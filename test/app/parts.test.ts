@@ -17,8 +17,8 @@ function listWanted(options: Partial<Config>): string[] {
 test.each`
   name                          | options                                         | wanted
   ${'without an option'}        | ${{}}                                           | ${['reload']}
-  ${'with an audit period'}     | ${{ auditPeriodMs: 60_000 }}                    | ${['audit', 'reload']}
-  ${'with interrupts to steer'} | ${{ irqAffinity: 'steer' }}                     | ${['irq-affinity', 'reload']}
+  ${'with an audit period'}     | ${{ auditPeriodMs: 60_000 }}                    | ${['reload', 'audit']}
+  ${'with interrupts to steer'} | ${{ irqAffinity: 'steer' }}                     | ${['reload', 'irq-affinity']}
   ${'with a kubeconfig'}        | ${{ kubeconfig: { kind: 'file', path: '/k' } }} | ${['reload', 'apiserver']}
   ${'with a collect interval'}  | ${{ collectIntervalMs: 10_000 }}                | ${['reload', 'qos']}
 `('$name the daemon opens $wanted', ({ options, wanted }: { options: Partial<Config>; wanted: string[] }) => {

@@ -3,29 +3,20 @@ import type { UnknownThrottles } from '../../qos/avoidance/low-quotas';
 import type { AvoidancePlan } from '../../qos/avoidance/plan';
 import type { Throttle } from '../../qos/avoidance/situation';
 import type { DaemonContext } from '../context';
-import type { ActionLog } from './action-log';
 import { NodeTaint, type Disabled, type TaintedNode } from './node-taint';
 import { PodEvictions, type Evictor } from './pod-evictions';
-import type { QosActionsNote } from './qos-actions-note';
 import { QuotaSteps } from './quota-steps';
 import type { QuotaWriter } from './quota-writer';
 import { SaveGuard } from './save-guard';
-import type { StepGate } from './step-gate';
+import type { StepParts } from './step-parts';
 
 /** The Node in the API server, and the pods on it. */
 export interface NodeActions extends TaintedNode, Evictor {}
 
-export interface ActionExecutorParts {
+export interface ActionExecutorParts extends Omit<StepParts, 'saves'> {
   readonly context: Pick<DaemonContext, 'alarms' | 'model'>;
-  readonly note: QosActionsNote;
   readonly quotas: Pick<QuotaWriter, 'write' | 'read'>;
   readonly node: NodeActions;
-  readonly log: ActionLog;
-  readonly gate: StepGate;
-  /** The clock, in ms since 1970. */
-  readonly nowMs: () => number;
-  /** The monotonic clock, in ms. */
-  readonly elapsedMs: () => number;
 }
 
 /**

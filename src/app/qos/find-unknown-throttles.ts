@@ -25,7 +25,7 @@ export function findUnknownThrottles({ context, note, quotas, objects }: Unknown
   if (!model.synchronized) return { because: NOT_SYNCHRONIZED };
   const known = objects();
   if (known.kind === 'unknown') return known;
-  if (!model.specSource.hasReported) return { because: 'the API server has not told of the pods yet' };
+  if (!model.specSource.hasReported) return { because: 'the API server has not sent the pods yet' };
   const lowered = new Set(note.throttles.map(({ id }) => id));
   const containers = listContainers(model, known.pods, new Map())
     .filter(({ id }) => !lowered.has(id))

@@ -1,10 +1,7 @@
 import type { SchedulingDecision } from '../../qos/analysis/scheduling';
 import { messageOf } from '../alarms/faults';
-import type { ActionLog } from './action-log';
 import { LEFT_ALONE_MS } from './left-alone';
-import type { QosActionsNote } from './qos-actions-note';
-import type { SaveGuard } from './save-guard';
-import type { StepGate } from './step-gate';
+import type { StepParts } from './step-parts';
 
 /** The Node in the API server, as far as its taint. */
 export interface TaintedNode {
@@ -16,16 +13,8 @@ export interface TaintedNode {
   mark(isDisabled: boolean, because: string): Promise<void>;
 }
 
-export interface NodeTaintParts {
-  readonly note: QosActionsNote;
+export interface NodeTaintParts extends StepParts {
   readonly node: TaintedNode;
-  readonly gate: StepGate;
-  readonly saves: SaveGuard;
-  readonly log: ActionLog;
-  /** The clock, in ms since 1970. */
-  readonly nowMs: () => number;
-  /** The monotonic clock, in ms. */
-  readonly elapsedMs: () => number;
 }
 
 /** The reason for the taint, and the time since which the Node has it. */

@@ -1,11 +1,8 @@
 import type { EvictionStep, StepPod } from '../../qos/avoidance/plan';
 import { eventOfEviction } from '../../qos/avoidance/pod-event';
 import { messageOf } from '../alarms/faults';
-import type { ActionLog } from './action-log';
 import { LeftAlone } from './left-alone';
-import type { QosActionsNote } from './qos-actions-note';
-import type { SaveGuard } from './save-guard';
-import type { StepGate } from './step-gate';
+import type { StepParts } from './step-parts';
 
 export type EvictionOutcome =
   | { readonly kind: 'evicted' }
@@ -19,16 +16,8 @@ export interface Evictor {
   evict(pod: StepPod, graceSeconds: number | undefined): Promise<EvictionOutcome>;
 }
 
-export interface PodEvictionsParts {
-  readonly note: QosActionsNote;
+export interface PodEvictionsParts extends StepParts {
   readonly node: Evictor;
-  readonly gate: StepGate;
-  readonly saves: SaveGuard;
-  readonly log: ActionLog;
-  /** The clock, in ms since 1970. */
-  readonly nowMs: () => number;
-  /** The monotonic clock, in ms. */
-  readonly elapsedMs: () => number;
 }
 
 /** Evicts pods. One whose eviction was tried is left alone for a while. */

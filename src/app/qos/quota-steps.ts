@@ -6,23 +6,12 @@ import { planUndoAll } from '../../qos/avoidance/plan-restores';
 import { eventOfStep } from '../../qos/avoidance/pod-event';
 import { formatQuota } from '../../qos/avoidance/round';
 import type { Throttle } from '../../qos/avoidance/situation';
-import type { ActionLog } from './action-log';
 import { LeftAlone } from './left-alone';
-import type { QosActionsNote } from './qos-actions-note';
 import type { CpuQuota, QuotaOutcome, QuotaWriter } from './quota-writer';
-import type { SaveGuard } from './save-guard';
-import type { StepGate } from './step-gate';
+import type { StepParts } from './step-parts';
 
-export interface QuotaStepsParts {
-  readonly note: QosActionsNote;
+export interface QuotaStepsParts extends StepParts {
   readonly quotas: Pick<QuotaWriter, 'write' | 'read'>;
-  readonly gate: StepGate;
-  readonly saves: SaveGuard;
-  readonly log: ActionLog;
-  /** The clock, in ms since 1970. */
-  readonly nowMs: () => number;
-  /** The monotonic clock, in ms. */
-  readonly elapsedMs: () => number;
 }
 
 type QuotaStep = Pick<ThrottleStep, 'pod' | 'container' | 'id' | 'fromUs' | 'toUs' | 'periodUs' | 'because'>;

@@ -119,7 +119,7 @@ function listPods(entries: readonly OfPod[]): Map<string, string> {
 
 /**
  * A number of CPUs that a new container would ask for: whether they could be given now, and which. Changes nothing.
- * Where the node gives none, it is a container of a pod that chooses a policy, as far as pods may.
+ * On a node that gives none, it is a container of a pod that chooses a policy, as far as pods may.
  */
 export function explainCount(view: NodeView, count: number): Explanation {
   const { cpuManagerPolicy, podPolicies = [] } = view.settings;

@@ -43,7 +43,7 @@ export interface Replay {
 
 /**
  * Sends the inputs of a journal to a node that is not there, and compares its decisions with those that were recorded.
- * What a real node would have done otherwise after another decision is not known: a container that is refused here is
+ * The later events of a real node after another decision are not known: a container that is refused here is
  * not tried again, and one that was refused then and is not here stays until its pod ends.
  */
 export function replay({ inputs, outcomes, made, uncertain }: History, rules: ReplayRules): Replay {

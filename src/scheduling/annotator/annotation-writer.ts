@@ -56,8 +56,8 @@ interface Pending {
 
 /**
  * Writes annotations of Nodes: one JSON merge patch for all that is due of a node, a bounded number of patches at once.
- * What could not be written waits and is tried again; of two values of an annotation the newer is kept; one that has
- * grown too old while it waited is dropped. No patch is sent when the lease is lost.
+ * An annotation that could not be written waits and is tried again; of two values of an annotation the newer is kept;
+ * one that has grown too old while it waited is dropped. No patch is sent when the lease is lost.
  */
 export class AnnotationWriter {
   private readonly pending = new Map<string, Pending>();

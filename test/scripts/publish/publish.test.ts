@@ -183,6 +183,12 @@ const faults: readonly Fault[] = [
     want: /a (login|token) for (registry|files|https:\/\/npm)\b.*: (skopeo login|helm registry login|add a line: machine|npm login)/,
   },
   {
+    what: 'an empty token',
+    make: () => writeFileSync(join(project.home, '.npmrc'), '//npm.example/:_authToken=\n'),
+    kinds: ['npm'],
+    want: /has a token for https:\/\/npm\.example\/: npm login/,
+  },
+  {
     what: 'a token of a variable that is not set',
     make: () => writeFileSync(join(project.home, '.npmrc'), '//npm.example/:_authToken=${PUBLISH_TOKEN}\n'),
     kinds: ['npm'],
