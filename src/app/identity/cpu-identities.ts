@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { identityOf, isInForce, saysTheSame } from '../../core/identity/cpu-identity';
 import { formatIdentity, parseIdentity } from '../../core/identity/document';
 import { directoryNameOf, FILE_NAME, isDirectoryName } from '../../core/identity/where';
-import { assignmentOf, type Assignment } from '../../core/model/assignment';
+import type { Assignment } from '../../core/model/assignment';
 import type { Container } from '../../core/model/container';
 import type { CpuIdentity, IdentityMount } from '../../core/model/cpu-identity';
 import { namesIn } from '../../core/model/names-of';
@@ -184,7 +184,7 @@ export class CpuIdentities implements IdentityWriter {
       if (!held || !isInForce(container)) continue;
       const sources: Sources = {
         promise: container.promise,
-        assignment: assignmentOf(model, container),
+        assignment: model.assignmentOf(container),
         topology: model.topology,
       };
       if (this.tried.has(name) || (held.sources && sameSources(held.sources, sources))) continue;

@@ -1,4 +1,3 @@
-import { assignmentOf } from '../../core/model/assignment';
 import type { CpuSet } from '../../core/cpuset';
 import { hasCgroup, type Container } from '../../core/model/container';
 import { isLost } from '../../core/verdict/observation';
@@ -176,6 +175,6 @@ export class StateCollector {
 /** The online ones of its exclusive or immovable CPUs; undefined when it has none. */
 function ownCpusOf(model: NodeView, container: Container) {
   if (container.placement !== 'exclusive' && container.placement !== 'immovable') return undefined;
-  const assignment = assignmentOf(model, container);
+  const assignment = model.assignmentOf(container);
   return assignment && cpusOf(model, assignment);
 }

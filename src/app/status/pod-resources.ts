@@ -1,6 +1,6 @@
 import type { MemoryBlock, ExclusiveResources, PodResources, Resources } from '../../admin/model/pod-resources';
 import { CpuSet } from '../../core/cpuset';
-import { keyOf, type Assignment } from '../../core/model/assignment';
+import type { Assignment } from '../../core/model/assignment';
 import type { Container } from '../../core/model/container';
 import { KINDS } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-view';
@@ -22,7 +22,7 @@ export function listPodResources(view: NodeView): ExclusiveResources {
   for (const container of view.containers.values()) {
     const pod = view.pods.get(container.sandboxId);
     if (!pod) continue;
-    const assignment = view.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name }));
+    const assignment = view.assignmentFor(container.podUid, container.name);
     const holds = assignment?.containerId === container.id ? ownCpus(assignment) : CpuSet.empty;
     const { own } = podOf(pod.uid, pod.namespace, pod.name);
     own.set(container.name, { cpus: holds, memory: memoryOf(container) });

@@ -6,7 +6,7 @@ import type {
   IdleAssignment,
 } from '../../admin/model/status';
 import type { ExclusiveResources } from '../../admin/model/pod-resources';
-import { keyOf, type Assignment } from '../../core/model/assignment';
+import type { Assignment } from '../../core/model/assignment';
 import type { Container } from '../../core/model/container';
 import { isKeptByApiServer } from '../../core/model/kept-cpus';
 import type { NodeView } from '../../core/model/node-view';
@@ -80,7 +80,7 @@ export class ShownModel {
       const sources: ContainerSources = {
         container,
         pod: model.pods.get(container.sandboxId),
-        assignment: model.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name })),
+        assignment: model.assignmentFor(container.podUid, container.name),
         entry: verdicts.get(container.id),
         drift: drifts?.get(container.id),
         foreign: loads?.get(container.id),

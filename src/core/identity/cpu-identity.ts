@@ -1,5 +1,4 @@
 import { CpuSet } from '../cpuset';
-import { assignmentOf } from '../model/assignment';
 import { hasCgroup, type Container } from '../model/container';
 import type { CpuIdentity } from '../model/cpu-identity';
 import type { NodeView } from '../model/node-view';
@@ -22,7 +21,7 @@ export function identityOf(view: NodeView, container: Container): CpuIdentity {
 
 /** A container whose own CPUs are all offline runs in the shared pool. */
 function kindOf(view: NodeView, container: Container): Pick<CpuIdentity, 'kind' | 'scope'> {
-  const assignment = isAssigned(container) ? assignmentOf(view, container) : undefined;
+  const assignment = isAssigned(container) ? view.assignmentOf(container) : undefined;
   if (!assignment || cpusOf(view, assignment).isEmpty) return { kind: 'shared' };
   return { kind: assignment.kind, ...(assignment.scope && { scope: assignment.scope }) };
 }

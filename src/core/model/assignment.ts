@@ -66,15 +66,6 @@ export function keyOf(owner: { readonly podUid: string; readonly containerName: 
   return `${owner.podUid}/${owner.containerName}`;
 }
 
-/** The assignment that this container holds; not one of its name that it may take over. */
-export function assignmentOf(
-  { assignments }: { readonly assignments: ReadonlyMap<AssignmentKey, Assignment> },
-  { id, podUid, name }: { readonly id: string; readonly podUid: string; readonly name: string },
-): Assignment | undefined {
-  const assignment = assignments.get(keyOf({ podUid, containerName: name }));
-  return assignment?.containerId === id ? assignment : undefined;
-}
-
 const MAX_TEXT_LENGTH = 2048;
 
 /** Bounds a text of an assignment, which is kept on disk. Names in Kubernetes are far shorter. */

@@ -37,15 +37,6 @@ export function readBrought({ cpus, mems }: CpuResources, online: CpuSet): ReadB
   return { ok: true, brought: { ...(bound && { cpus: bound }), ...(readMems.set && { mems: readMems.set }) } };
 }
 
-/** The CPUs and memory nodes that the last creation of this container brought; undefined when it brought none. */
-export function broughtOf(
-  { brought }: { readonly brought: ReadonlyMap<AssignmentKey, Brought> },
-  podUid: string,
-  containerName: string,
-): Brought | undefined {
-  return brought.size === 0 ? undefined : brought.get(keyOf({ podUid, containerName }));
-}
-
 /**
  * The CPUs of a container that shares and brought its own: these, less those that others own exclusively. Undefined
  * when none is left.

@@ -1,13 +1,13 @@
 import type { CpuSet } from '../cpuset';
 import type { Topology } from '../topology';
 import { listAsking } from './asked-huge-pages';
-import type { Assignment, AssignmentKey } from './assignment';
+import { keyOf, type Assignment, type AssignmentKey } from './assignment';
 import type { Brought } from './brought';
 import { writeChange, type Change } from './change';
 import type { Container, Pod } from './container';
 import type { HoldingsView } from './holdings';
 import type { NodeView } from './node-view';
-import type { PodHoldingsView } from './pod-holdings';
+import type { HeldByOthers, PodHoldingsView } from './pod-holdings';
 import type { PodLevel } from './pod-level';
 import { countHugePages, type PromisedHugePages } from './promised-huge-pages';
 import type { BytesByNode } from './promised-memory';
@@ -84,6 +84,10 @@ export class NodeModel implements NodeView {
     return this.tables.holdingsByPod.of(podUid);
   }
 
+  heldBesides(podUid: string, containerName: string): HeldByOthers {
+    return this.tables.holdingsByPod.of(podUid).without(this.assignmentFor(podUid, containerName));
+  }
+
   promisedMemory(except?: readonly Container[]): BytesByNode {
     return this.tables.memory.without(except);
   }
@@ -93,8 +97,21 @@ export class NodeModel implements NodeView {
     return countHugePages(this.topology, listAsking(this, { containers, specs }, except));
   }
 
+  assignmentFor(podUid: string, containerName: string): Assignment | undefined {
+    return this.assignments.get(keyOf({ podUid, containerName }));
+  }
+
+  assignmentOf({ id, podUid, name }: Pick<Container, 'id' | 'podUid' | 'name'>): Assignment | undefined {
+    const assignment = this.assignmentFor(podUid, name);
+    return assignment?.containerId === id ? assignment : undefined;
+  }
+
   assignmentsOf(podUid: string): Assignment[] {
     return this.tables.assignmentsByPod.of(podUid);
+  }
+
+  broughtTo(podUid: string, containerName: string): Brought | undefined {
+    return this.brought.size === 0 ? undefined : this.brought.get(keyOf({ podUid, containerName }));
   }
 
   broughtBy(podUid: string): Brought[] {

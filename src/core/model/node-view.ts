@@ -4,7 +4,7 @@ import type { Brought } from './brought';
 import type { Container, Pod } from './container';
 import type { DerivedSets } from './derived-sets';
 import type { HoldingsView } from './holdings';
-import type { PodHoldingsView } from './pod-holdings';
+import type { HeldByOthers, PodHoldingsView } from './pod-holdings';
 import type { PodLevel } from './pod-level';
 import type { PromisedHugePages } from './promised-huge-pages';
 import type { BytesByNode } from './promised-memory';
@@ -24,7 +24,7 @@ export interface NodeView extends DerivedSets {
   readonly containers: ReadonlyMap<string, Container>;
   /** All whose cpusets are kept: `containers`, and the pause containers of their pods by the id of the sandbox. */
   readonly allContainers: ReadonlyMap<string, Container>;
-  /** CPUs and memory nodes that creations brought, by pod and name; see `broughtOf`. */
+  /** CPUs and memory nodes that creations brought, by pod and name. */
   readonly brought: ReadonlyMap<AssignmentKey, Brought>;
   /** Pods whose containers have shown something of their resources, by the uid of the pod. */
   readonly podLevel: ReadonlyMap<string, PodLevel>;
@@ -43,6 +43,8 @@ export interface NodeView extends DerivedSets {
   readonly holdings: HoldingsView;
   /** The CPUs and nodes that the assignments of a pod hold together. */
   holdingsOf(podUid: string): PodHoldingsView;
+  /** Those of the assignments of a pod but for this name. */
+  heldBesides(podUid: string, containerName: string): HeldByOthers;
   /** Containers that wait for CPUs of their own; in no order. */
   readonly waiting: ReadonlySet<string>;
   /** Containers whose pod's annotations ask for another policy, and that could not be switched yet; in no order. */
@@ -51,7 +53,13 @@ export interface NodeView extends DerivedSets {
   promisedMemory(except?: readonly Container[]): BytesByNode;
   /** The same for huge pages, those of containers of this name left out. */
   promisedHugePages(except?: Pick<Assignment, 'podUid' | 'containerName'>): PromisedHugePages;
+  /** The assignment of this name, whichever container of the name holds it; undefined when there is none. */
+  assignmentFor(podUid: string, containerName: string): Assignment | undefined;
+  /** The assignment that this container holds; not one of its name that it may take over. */
+  assignmentOf(container: Pick<Container, 'id' | 'podUid' | 'name'>): Assignment | undefined;
   assignmentsOf(podUid: string): Assignment[];
+  /** The CPUs and memory nodes that the last creation of this name brought; undefined when it brought none. */
+  broughtTo(podUid: string, containerName: string): Brought | undefined;
   broughtBy(podUid: string): Brought[];
   /** The containers of a pod: an event about it looks at those, and not at all of the node. */
   containersOf(podUid: string): Container[];

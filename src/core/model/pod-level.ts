@@ -12,15 +12,3 @@ export interface PodLevel extends PodSums {
    */
   readonly shown: 'whole' | 'resized';
 }
-
-/** A pod that was found to have resources as a whole, and these sums. */
-export function toPodLevel(podUid: string, sums: CpuResources | undefined): PodLevel {
-  const { shares, quotaUs, periodUs } = sums ?? {};
-  return {
-    podUid,
-    shown: 'whole',
-    ...(shares !== undefined && { shares }),
-    ...(quotaUs !== undefined && { quotaUs }),
-    ...(periodUs !== undefined && { periodUs }),
-  };
-}

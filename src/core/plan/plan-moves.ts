@@ -1,4 +1,3 @@
-import { assignmentOf } from '../model/assignment';
 import { hasCgroup, samePromise, type Container, type CpuPromise, type PromisedQuota } from '../model/container';
 import { isAssigned, KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-view';
@@ -48,7 +47,7 @@ function planPodQuota(view: NodeView, container: Container): Pick<Move, 'podQuot
 }
 
 function reasonOf(view: NodeView, container: Container): string {
-  const assignment = isAssigned(container) ? assignmentOf(view, container) : undefined;
+  const assignment = isAssigned(container) ? view.assignmentOf(container) : undefined;
   if (!assignment) return 'the shared pool changed';
   return KINDS[assignment.kind].claim === 'numa-nodes'
     ? 'what is shared on its NUMA nodes changed'

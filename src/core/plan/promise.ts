@@ -1,6 +1,6 @@
 import { CpuSet } from '../cpuset';
-import { assignmentOf, type Assignment } from '../model/assignment';
-import { broughtOf, keptOfBrought } from '../model/brought';
+import type { Assignment } from '../model/assignment';
+import { keptOfBrought } from '../model/brought';
 import type { Container, CpuPromise, PauseRules, PromisedQuota } from '../model/container';
 import { samePromise } from '../model/container';
 import { cpusOf, isAssigned, KINDS, sharedPoolFor } from '../model/pool-view';
@@ -22,9 +22,9 @@ export function withPromise(view: NodeView, container: Container): Container {
 export function promiseOf(view: NodeView, container: Container): CpuPromise | undefined {
   if (container.pause) return promiseOfPause(view, container, container.pause);
   if (container.leftAlone) return undefined;
-  const assignment = isAssigned(container) ? assignmentOf(view, container) : undefined;
+  const assignment = isAssigned(container) ? view.assignmentOf(container) : undefined;
   const quota = quotaOf(container);
-  const brought = broughtOf(view, container.podUid, container.name);
+  const brought = view.broughtTo(container.podUid, container.name);
   if (assignment)
     return { cpus: assignedCpus(view, assignment, brought?.cpus), mems: assignment.mems, ...(quota && { quota }) };
   if (container.placement === 'left-alone' && view.exclusive.isEmpty) return undefined;
@@ -78,7 +78,7 @@ function memoryNodesOf({ topology }: NodeView): CpuSet {
 /** The placement that goes with a new promise: a container may have lost its own CPUs. */
 function placementOf(view: NodeView, container: Container): Pick<Container, 'placement' | 'because'> {
   const { placement, because } = container;
-  if (isAssigned(container) && !assignmentOf(view, container))
+  if (isAssigned(container) && !view.assignmentOf(container))
     return { placement: 'shared', because: 'its CPUs went with its name to a newer container' };
   return { placement: placement === 'left-alone' ? 'shared' : placement, because };
 }

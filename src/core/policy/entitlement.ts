@@ -1,5 +1,4 @@
 import { choosePolicy } from '../annotations/choose-policy';
-import { readTopologyResult } from '../annotations/topology-result';
 import type { Remark } from '../annotations/annotations';
 import { chooseLeaveAlone, type LeftAlone } from '../annotations/leave-alone';
 import { explainsMessage, guaranteedBySpec, wholeBySpec } from '../inference/entitle-by-spec';
@@ -8,15 +7,13 @@ import { inferWholeCpus } from '../inference/infer-whole-cpus';
 import { hasCpusOfPod } from '../inference/pod-level';
 import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
 import { sumPodCpus } from '../model/pod-cpus';
-import type { AssignmentKind } from '../model/assignment';
+import type { Assignment, AssignmentKind } from '../model/assignment';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import { findContainerSpec, type ContainerSpec, type PodSpec } from '../model/pod-spec';
 import { perPolicy, POLICY_NAMES, POLICY_TABLE, type ChosenPolicy, type PolicyName } from '../model/policies';
 import type { Settings } from '../model/settings';
 import type { ResolvedPod } from '../model/spec-book';
 import { oncePer } from '../once-per';
-import type { Topology } from '../topology';
-import type { PinRequest } from './policy';
 
 /** The CPUs that a container is entitled to under a policy, as far as its message shows. */
 export type Entitlement = (pod: PodInfo, container: ContainerInfo) => CpuRequest;
@@ -48,9 +45,21 @@ export interface Entitled {
 /**
  * Reads the entitlement of a container from its message and its pod's spec. The annotations that the sandbox was
  * created with decide if it is left alone: a change of them moves no container.
+ *
+ * `held`: the assignment that it has already. It asks by the policy that gave it, and a rule that came later does not
+ * take its CPUs.
  */
-export function entitle(settings: Settings, pod: ResolvedPod, container: ContainerInfo): Entitled {
+export function entitle(
+  settings: Settings,
+  pod: ResolvedPod,
+  container: ContainerInfo,
+  held?: Pick<Assignment, 'kind' | 'rules'>,
+): Entitled {
   const { leaves, remarks: first } = chooseLeaveAlone(settings, pod.sandbox, container.name);
+  if (held) {
+    const request = requestOf(pod, container, held.kind);
+    return { chosen: held.rules, request, ...(leaves && { leftAlone: 'memory' as const }), remarks: [] };
+  }
   if (leaves?.part === 'all') {
     const request = { kind: 'shared', qos: 'unknown', because: `left alone: ${leaves.because}` } as const;
     return { chosen: { policy: 'none' }, request, leftAlone: 'all', remarks: first };
@@ -59,6 +68,11 @@ export function entitle(settings: Settings, pod: ResolvedPod, container: Contain
   const remarks = first.length === 0 ? others : [...first, ...others];
   const request = requestOf(pod, container, chosen.policy);
   return leaves ? { chosen, request, leftAlone: leaves.part, remarks } : { chosen, request, remarks };
+}
+
+/** The pod without the sum that it announced at its start: it may be older than the numbers of a running container. */
+export function withoutSum({ podResources: _older, ...pod }: ResolvedPod): ResolvedPod {
+  return pod;
 }
 
 /**
@@ -159,17 +173,3 @@ function sumBySpec(spec: PodSpec, policy: PolicyName): number {
 
 /** The sums of a spec, added up once for each policy and not for each container. */
 const sumsOf = oncePer((_spec: PodSpec) => new Map<PolicyName, number>());
-
-/** The scheduler's choice for the pod, under a policy that follows it. */
-export function readSchedule(
-  topology: Topology,
-  pod: ResolvedPod,
-  container: ContainerInfo,
-  { policy }: ChosenPolicy,
-  count: number,
-): { readonly found: Pick<PinRequest, 'scheduled'>; readonly remarks: readonly Remark[] } {
-  if (!SCHEDULED_POLICIES.has(policy)) return { found: {}, remarks: [] };
-  const podMilliCpu = podMilliCpuOf(pod, policy);
-  const { result, remarks } = readTopologyResult(topology, pod, { count, container, podMilliCpu });
-  return { found: result ? { scheduled: result } : {}, remarks };
-}

@@ -37,11 +37,13 @@ export {
   entitledCpus,
   looksLikePod,
   podMilliCpuOf,
-  readSchedule,
   requestOf,
   SCHEDULED_POLICIES,
+  withoutSum,
   type Entitled,
 } from './entitlement';
+export { amountsAsked } from './amounts';
+export { readChoice, readSchedule, remarkUnfollowed } from './scheduled-choice';
 export { alignRequest } from './align-request';
 export { isWithinFloors } from './floors';
 export { leaveIn, listLeftIn } from './left-to-followers';

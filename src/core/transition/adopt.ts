@@ -1,7 +1,6 @@
 import { CpuSet, tryParseCpuList } from '../cpuset';
 import { DEFAULT_PERIOD_US, wholeCpusOfShares } from '../inference/cri-numbers';
-import { cutText, keyOf, type Assignment } from '../model/assignment';
-import { broughtOf } from '../model/brought';
+import { cutText, type Assignment } from '../model/assignment';
 import type { CpuPromise } from '../model/container';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import { namesOf } from '../model/names-of';
@@ -72,7 +71,7 @@ export function restoreRequestedQuota(container: ContainerInfo): ContainerInfo {
  * not take it.
  */
 export function isNameHeld(model: NodeView, pod: PodInfo, container: ContainerInfo): boolean {
-  const holder = model.assignments.get(keyOf({ podUid: pod.uid, containerName: container.name }))?.containerId;
+  const holder = model.assignmentFor(pod.uid, container.name)?.containerId;
   return holder !== undefined && holder !== null && holder !== container.id;
 }
 
@@ -100,7 +99,7 @@ export function adoptInPlace(draft: Draft, pod: ResolvedPod, container: Containe
     assignmentKind: chosen.policy,
     ...(scheduled && { scope: 'pod' }),
     cpus,
-    mems: broughtOf(model, pod.uid, container.name)?.mems ?? CpuSet.empty,
+    mems: model.broughtTo(pod.uid, container.name)?.mems ?? CpuSet.empty,
     because,
     steps: [],
   };
@@ -141,7 +140,7 @@ export function rememberMems(draft: Draft, { uid: podUid }: PodInfo, { name, res
   const { model } = draft;
   const mems = resources.mems === undefined ? undefined : tryParseCpuList(resources.mems);
   if (model.settings.memoryNodes === 'follow' || !mems || mems.isEmpty) return;
-  const known = broughtOf(model, podUid, name);
+  const known = model.broughtTo(podUid, name);
   if (known && known.mems?.equals(mems) !== false) return;
   // If some are known, they are those of an earlier container of its name.
   draft.put({ kind: 'put-brought', brought: { podUid, containerName: name, mems } });

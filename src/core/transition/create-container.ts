@@ -1,10 +1,11 @@
 import type { ContainerInfo, RuntimeEvent } from '../model/events';
-import { broughtKey, broughtOf, readBrought, sameBrought } from '../model/brought';
-import { namesOf } from '../model/names-of';
+import { broughtKey, readBrought, sameBrought } from '../model/brought';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
+import { entitle } from '../policy';
+import type { PlacementDecision } from './decide';
 import type { Draft } from './draft';
 import { startPod } from './lifecycle';
-import { placeContainer, putShared, unassign, type Refused } from './place';
+import { placeContainer, type Refused } from './place';
 import { decideCreation } from './plan-pod';
 import { findAtCreation } from './pod-level';
 
@@ -14,21 +15,20 @@ import { findAtCreation } from './pod-level';
  */
 export function createContainer(
   draft: Draft,
-  event: Extract<RuntimeEvent, { kind: 'create-container' }>,
+  { pod: sandbox, container, shareBecause, runsBeside = [] }: Extract<RuntimeEvent, { kind: 'create-container' }>,
 ): Refused | undefined {
-  const { pod: sandbox, container, shareBecause } = event;
   const { model } = draft;
   startPod(draft, sandbox);
-  findAtCreation(draft, event);
+  findAtCreation(draft, { pod: sandbox, container, runsBeside });
   const pod = resolvePod(model, sandbox);
   const read = readBrought(container.resources, model.topology.online);
   if (!read.ok) return { kind: 'refuse', code: 'INVALID_ARGUMENT', message: read.because };
   putBrought(draft, pod, container, read.brought);
-  if (shareBecause !== undefined) {
-    shareInstead(draft, pod, container, shareBecause);
-    return undefined;
-  }
-  const placed = placeContainer(draft, pod, container, decideCreation(draft, pod, container));
+  const decided: PlacementDecision =
+    shareBecause === undefined
+      ? decideCreation(draft, pod, container)
+      : { ...entitle(model.settings, pod, container), decision: { kind: 'share', because: shareBecause } };
+  const placed = placeContainer(draft, pod, container, decided);
   if (placed.kind === 'refuse') return placed;
   draft.put({ kind: 'put-container', container: { ...placed.container, phase: 'creating' } });
   return undefined;
@@ -41,17 +41,8 @@ function putBrought(
   { name: containerName }: ContainerInfo,
   brought: Extract<ReturnType<typeof readBrought>, { ok: true }>['brought'],
 ): void {
-  const before = broughtOf(draft.model, podUid, containerName);
+  const before = draft.model.broughtTo(podUid, containerName);
   if (brought && before && sameBrought(before, brought)) return; // nothing new to be saved
   if (brought) draft.put({ kind: 'put-brought', brought: { podUid, containerName, ...brought } });
   else if (before) draft.put({ kind: 'drop-brought', key: broughtKey(before) });
-}
-
-function shareInstead(draft: Draft, pod: ResolvedPod, container: ContainerInfo, because: string): void {
-  unassign(draft, pod, container.name);
-  putShared(draft, pod, { ...container, phase: 'creating' }, because);
-  const { promise } = draft.model.containers.get(container.id)!;
-  if (!promise) return;
-  const subject = namesOf(pod, container);
-  draft.report({ kind: 'shares', subject, cpus: promise.cpus, because, isExpected: false });
 }

@@ -1,31 +1,20 @@
-import { readTopologyResult, resultOf, TOPOLOGY_RESULT, totalOf } from '../annotations/topology-result';
-import type { Remark } from '../annotations/annotations';
-import { chooseLeaveAlone } from '../annotations/leave-alone';
-import { CpuSet } from '../cpuset';
-import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
-import type { ContainerKind } from '../model/pod-kinds';
-import { askedHugePages } from '../model/asked-huge-pages';
-import { assignmentOf, keyOf, type Assignment } from '../model/assignment';
+import type { Assignment } from '../model/assignment';
 import type { ContainerInfo } from '../model/events';
 import type { NodeView } from '../model/node-view';
 import { findContainerSpec } from '../model/pod-spec';
-import type { Settings } from '../model/settings';
-import { DEFAULT_KIND, POLICY_TABLE, type ChosenPolicy } from '../model/policies';
+import { DEFAULT_KIND } from '../model/policies';
 import { KINDS } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
-import { sum } from '../sum';
 import {
-  countHeldBySpec,
+  amountsAsked,
   entitle,
-  entitledBySpec,
-  podMilliCpuOf,
   POLICIES,
-  readSchedule,
-  requestOf,
+  readChoice,
+  remarkUnfollowed,
   resize,
+  withoutSum,
   type Decision,
   type Entitled,
-  type PinRequest,
   type Snapshot,
 } from '../policy';
 import { isMisplaced, snapshotFor, snapshotOfRunning } from './snapshot';
@@ -69,7 +58,7 @@ export function decidePlacement(
   }: Circumstances = {},
 ): PlacementDecision {
   const now = runs ? withoutSum(pod) : pod;
-  const entitled = entitleNow(view, now, container, held);
+  const entitled = entitle(view.settings, now, container, held);
   const { chosen, request, leftAlone, remarks } = entitled;
   if (Math.max(pod.uid.length, container.name.length) > MAX_KEY_LENGTH) {
     const because = `the uid of the pod or the name of the container has more than ${MAX_KEY_LENGTH} characters, and Kubernetes makes no such`;
@@ -92,71 +81,17 @@ export function decidePlacement(
     ...(leftAlone === 'memory' && { leavesMemory: true as const }),
     ...(fromPod && { free: whole.free.intersect(whole.ownedByPod) }),
   };
-  const asked = amountsAsked(view, pod, container, { chosen, count, runs });
+  const asked = amountsAsked(view.settings, pod, container, { chosen, count, runs });
   if (held) return { ...entitled, decision: explainBound(snapshot, resize(snapshot, asked, kind)) };
-  const scheduled = readSchedule(view.topology, now, container, chosen, count);
-  const guided = readRest(view, now, container, { chosen, count, snapshot });
-  const asking = { ...asked, ...scheduled.found, ...guided.found };
-  const decision = explainBound(snapshot, POLICIES[chosen.policy](snapshot, asking));
-  if (decision.kind === 'pin' && decision.unfollowed !== undefined) guided.remarks.push(ignored(decision.unfollowed));
+  const choice = readChoice(view, now, container, { chosen, count, snapshot });
+  const decision = explainBound(snapshot, POLICIES[chosen.policy](snapshot, { ...asked, ...choice.found }));
+  const unfollowed = decision.kind === 'pin' && decision.unfollowed !== undefined ? [decision.unfollowed] : [];
   const fallsBack = mayShare && decision.kind === 'refuse' && decision.code !== 'INTERNAL';
   return {
     ...entitled,
     decision: fallsBack ? { kind: 'share', because: `${decision.because}; on-insufficient-cpu is share` } : decision,
-    remarks: [...remarks, ...scheduled.remarks, ...guided.remarks],
+    remarks: [...remarks, ...choice.remarks, ...unfollowed.map(remarkUnfollowed)],
   };
-}
-
-/** The entitlement of a container. One that has an assignment asks by the policy that gave it. */
-function entitleNow(view: NodeView, pod: ResolvedPod, container: ContainerInfo, held?: Assignment): Entitled {
-  if (!held) return entitle(view.settings, pod, container);
-  const { leaves } = chooseLeaveAlone(view.settings, pod.sandbox, container.name);
-  const request = requestOf(pod, container, held.kind);
-  // A rule that came later does not take the CPUs that it has.
-  return { chosen: held.rules, request, ...(leaves && { leftAlone: 'memory' as const }), remarks: [] };
-}
-
-/** The entitlement of a running container by other numbers. */
-export function entitleRunning(view: NodeView, pod: ResolvedPod, container: ContainerInfo): Entitled {
-  const held = assignmentOf(view, { ...container, podUid: pod.uid });
-  return entitleNow(view, withoutSum(pod), container, held);
-}
-
-/** The amounts that a container with CPUs of its own asks for. `runs`: it was created before. */
-export function amountsAsked(
-  { settings }: Pick<NodeView, 'settings'>,
-  pod: ResolvedPod,
-  container: ContainerInfo,
-  { chosen, count, runs }: { readonly chosen: ChosenPolicy; readonly count: number; readonly runs: boolean },
-): PinRequest {
-  const podCount = podCountOf(settings, pod, runs ? withoutSum(pod) : pod, { chosen, count });
-  const hugePages = askedHugePages(pod.spec, container);
-  return {
-    count,
-    ...(podCount !== undefined && { podCount }),
-    memoryBytes: container.resources.memoryLimitBytes ?? 0,
-    ...(hugePages && { hugePages }),
-  };
-}
-
-/** The pod without the sum that it announced at its start. */
-function withoutSum({ podResources: _older, ...pod }: ResolvedPod): ResolvedPod {
-  return pod;
-}
-
-/**
- * Whole CPUs of all containers of the pod together, as far as they are known `now`; undefined when neither a spec nor
- * the runtime has sent its sum. The runtime's has those of containers that take none, too.
- */
-function podCountOf(
-  settings: Settings,
-  pod: ResolvedPod,
-  now: ResolvedPod,
-  { chosen: { policy }, count }: { readonly chosen: ChosenPolicy; readonly count: number },
-): number | undefined {
-  if (pod.spec) return Math.max(count, countHeldBySpec(settings, pod.spec));
-  if ((pod.podResources?.shares ?? 0) === 0) return undefined;
-  return Math.max(count, Math.floor((podMilliCpuOf(now, policy) ?? milliOfShares(MAX_SHARES)) / 1000));
 }
 
 /**
@@ -180,7 +115,7 @@ export function decideFromPod(
   const { count, planned } = view.holdingsOf(pod.uid);
   if (count === 0) return undefined;
   if (!findContainerSpec(pod.spec, container.name) && planned === 0) return undefined;
-  const own = view.assignments.get(keyOf({ podUid: pod.uid, containerName: container.name }));
+  const own = view.assignmentFor(pod.uid, container.name);
   if (own && isMisplaced(view, own)) return undefined;
   const decided = decidePlacement(view, pod, container, { fromPod: true, mayShare: false });
   const { decision } = decided;
@@ -206,52 +141,4 @@ function explainBound({ brought }: Snapshot, decision: Decision): Decision {
     ...decision,
     because: `${decision.because}; its request brought ${bounds.join(' and ')}, and is kept to them`,
   };
-}
-
-/**
- * The scheduler's choice for the pod without the CPUs of its other containers, for the static policy: that gives each
- * container its own CPUs. crane-scheduler chooses for all app containers together, so a sidecar has no part in it;
- * cpusetd's extender chooses for sidecars and init containers too, so the choice names more than the app containers ask
- * for. The CPUs of an init container count as left, since later containers take them over.
- */
-function readRest(
-  view: NodeView,
-  pod: ResolvedPod,
-  container: ContainerInfo,
-  {
-    chosen: { policy },
-    count,
-    snapshot: { topology, idleInPod },
-  }: { readonly chosen: ChosenPolicy; readonly count: number; readonly snapshot: Snapshot },
-): { readonly found: Pick<PinRequest, 'restOfResult'>; readonly remarks: Remark[] } {
-  const kindOf = (name: string): ContainerKind => findContainerSpec(pod.spec, name)?.kind ?? 'app';
-  if (POLICY_TABLE[policy].scheduledFor !== 'container') return { found: {}, remarks: [] };
-  const isForAll = isForAllContainers(view.settings, pod);
-  if (kindOf(container.name) === 'sidecar' && !isForAll) return { found: {}, remarks: [] };
-  const { result, remarks } = readTopologyResult(topology, pod, {
-    count,
-    container,
-    podMilliCpu: podMilliCpuOf(pod, policy),
-  });
-  if (!result) return { found: {}, remarks: [...remarks] };
-  if (result.size === 0) return { found: {}, remarks: [ignored('it names no CPUs')] };
-  const counted: readonly ContainerKind[] = isForAll ? ['app', 'sidecar'] : ['app'];
-  const others = view
-    .assignmentsOf(pod.uid)
-    .filter(({ containerName }) => containerName !== container.name && counted.includes(kindOf(containerName)));
-  const had = CpuSet.unionOf(others.map(({ cpus }) => cpus)).minus(idleInPod);
-  const left = topology.numaNodes.map(({ id, cpus }) => [id, (result.get(id) ?? 0) - cpus.countIn(had)] as const);
-  return { found: { restOfResult: new Map(left.filter(([, cpus]) => cpus > 0)) }, remarks: [] };
-}
-
-/** True for a choice of the scheduler that names more CPUs than the pod's app containers ask for. */
-function isForAllContainers(settings: Settings, { spec, annotations }: ResolvedPod): boolean {
-  const parsed = resultOf(annotations);
-  if (!spec || parsed?.ok !== true || spec.containers.every(({ kind }) => kind === 'app')) return false;
-  const ofApps = spec.containers.filter(({ kind }) => kind === 'app');
-  return totalOf(parsed.result) > sum(ofApps.map((container) => entitledBySpec(settings, spec, container)?.count ?? 0));
-}
-
-function ignored(because: string): Remark {
-  return { annotation: TOPOLOGY_RESULT, because: `${because}; CPUs are chosen here instead` };
 }

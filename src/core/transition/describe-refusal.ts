@@ -4,8 +4,7 @@ import type { CpuResources, RuntimeAnswer, RuntimeEvent } from '../model/events'
 import type { NodeView } from '../model/node-view';
 import { keyOfRefusal, type FreeInZone, type Refusal } from '../model/refusal';
 import { resolvePod } from '../model/spec-book';
-import { entitle, entitledCpus } from '../policy';
-import { amountsAsked, entitleRunning } from './decide';
+import { amountsAsked, entitle, entitledCpus, withoutSum } from '../policy';
 
 /** An event that asks for CPUs, or one that is refused for lack of them: a start. */
 export type CpuEvent = Extract<RuntimeEvent, { kind: 'create-container' | 'update-container' | 'container-starting' }>;
@@ -41,10 +40,12 @@ export function describeRefusal(
   const resources = { ...container.resources, ...changed };
   const resolved = resolvePod(view, pod);
   const asked = { ...container, resources };
-  const { chosen, request } = changed ? entitleRunning(view, resolved, asked) : entitle(view.settings, resolved, asked);
+  const { chosen, request } = changed
+    ? entitle(view.settings, withoutSum(resolved), asked, view.assignmentOf({ ...asked, podUid: pod.uid }))
+    : entitle(view.settings, resolved, asked);
   const amounts =
     request.kind === 'exclusive' &&
-    amountsAsked(view, resolved, asked, { chosen, count: request.count, runs: Boolean(changed) });
+    amountsAsked(view.settings, resolved, asked, { chosen, count: request.count, runs: Boolean(changed) });
   return {
     podUid: cut(pod.uid, MAX_NAME),
     podNamespace: cut(pod.namespace, MAX_NAME),

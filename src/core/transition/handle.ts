@@ -1,10 +1,9 @@
 import { tryParseCpuList, type CpuSet } from '../cpuset';
-import { assignmentOf } from '../model/assignment';
 import { hasCgroup, type Container } from '../model/container';
 import type { CpuAdjustment, CpuResources, NodeEvent, RuntimeAnswer } from '../model/events';
 import { describeKeptCpus } from '../model/kept-cpus';
 import type { NodeView } from '../model/node-view';
-import { broughtOf, keptOfBrought } from '../model/brought';
+import { keptOfBrought } from '../model/brought';
 import { isAssigned, sharedPoolFor } from '../model/pool-view';
 import { planMoves, type Move } from '../plan/plan-moves';
 import { withPromise } from '../plan/promise';
@@ -153,7 +152,7 @@ function answerCreation(
 /** The CPUs that a container which is left alone starts with: it is not moved later, whoever owns them then. */
 function startOf(view: NodeView, container: Container): CpuAdjustment {
   if (!container.leftAlone || view.settings.leftAloneStart === 'untouched') return {};
-  const brought = broughtOf(view, container.podUid, container.name)?.cpus;
+  const brought = view.broughtTo(container.podUid, container.name)?.cpus;
   return { cpus: (brought && keptOfBrought(view, brought)) ?? sharedPoolFor(view, container) };
 }
 
@@ -164,7 +163,7 @@ function withoutApplied({ applied: _unknown, ...container }: Container): Contain
 /** The promise in the form of an answer. Never an empty list: there it would mean "no change". */
 function adjustmentOf(view: NodeView, container: Container, { quotaUs = 0 }: CpuResources): CpuAdjustment {
   const { cpus, mems } = container.promise!;
-  const isLifted = quotaUs > 0 && isAssigned(container) && assignmentOf(view, container)?.quotaLifted === true;
+  const isLifted = quotaUs > 0 && isAssigned(container) && view.assignmentOf(container)?.quotaLifted === true;
   return { cpus, ...(!mems.isEmpty && { mems }), ...(isLifted && { quotaUs: -1 }) };
 }
 

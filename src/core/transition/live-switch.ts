@@ -2,7 +2,7 @@ import { excludesReserved } from '../annotations/annotations';
 import { digestAnnotations } from '../annotations/decisive';
 import { chooseLeaveAlone } from '../annotations/leave-alone';
 import type { TopologyResult } from '../annotations/topology-result';
-import { assignmentOf, type Assignment, type AssignmentKind } from '../model/assignment';
+import type { Assignment, AssignmentKind } from '../model/assignment';
 import { infoOf, type Container } from '../model/container';
 import { namesIn } from '../model/names-of';
 import type { NodeView } from '../model/node-view';
@@ -170,7 +170,7 @@ function placeAgain(draft: Draft, running: readonly Running[], why: string): Swi
   const before = running.map(({ pod, container }) => ({
     pod,
     container,
-    assignment: assignmentOf(model, container),
+    assignment: model.assignmentOf(container),
     wasLifted: wasLifted(model, container),
   }));
   for (const { assignment } of before)
@@ -208,7 +208,7 @@ function isMistaken(view: NodeView, { pod, container }: Running): boolean {
   const isPodLevel = pod.podLevel !== undefined || pod.spec?.podResources !== undefined;
   if (container.entitledCpus === 0 || !isPodLevel || !looksLikePod(pod, container)) return false;
   if (isLeftAloneNow(view, pod, container)) return false;
-  const kind = assignmentOf(view, container)?.kind ?? DEFAULT_KIND;
+  const kind = view.assignmentOf(container)?.kind ?? DEFAULT_KIND;
   return requestOf(pod, infoOf(container), kind).kind === 'shared';
 }
 
@@ -231,7 +231,7 @@ function putUnmet(draft: Draft, container: Container, because: string): void {
  * of the operator matches too: only a change of the pod moves a running container.
  */
 function matchesAnnotations(view: NodeView, pod: ResolvedPod, container: Container): boolean {
-  const assignment = assignmentOf(view, container);
+  const assignment = view.assignmentOf(container);
   const desired = desiredOf(view, pod, container, view.settings);
   if (desired?.kind === assignment?.kind) return !assignment || followsSchedule(view, assignment, desired?.scheduled);
   return (

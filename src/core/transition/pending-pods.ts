@@ -1,6 +1,5 @@
 import { CpuSet } from '../cpuset';
 import { sumPodCpus } from '../model/pod-cpus';
-import { keyOf } from '../model/assignment';
 import type { NodeView } from '../model/node-view';
 import { isReplaced } from '../model/pod-presence';
 import { findContainerSpec, isMadeAgain, runtimeUidOf, type PodSpec } from '../model/pod-spec';
@@ -94,7 +93,7 @@ function isDue(view: NodeView, spec: PodSpec): boolean {
   const wanted = listWanted(view, spec, podUid);
   if (wanted.length > mostDecisions(view)) return false;
   return wanted.some(({ spec: { name }, policy, count }) => {
-    const own = view.assignments.get(keyOf({ podUid, containerName: name }));
+    const own = view.assignmentFor(podUid, name);
     return own?.kind !== policy || own.requested !== count || (own.scope === undefined && own.cpus.size !== count);
   });
 }

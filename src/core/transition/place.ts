@@ -3,7 +3,6 @@ import { digestAnnotations } from '../annotations/decisive';
 import { CpuSet } from '../cpuset';
 import type { CpuRequest } from '../inference/infer-cpu-request';
 import { cutText, keyOf, type Assignment, type KeptRules } from '../model/assignment';
-import { broughtOf } from '../model/brought';
 import type { Container, Placement } from '../model/container';
 import type { ContainerInfo, PodInfo, RuntimeAnswer } from '../model/events';
 import { KINDS, mayOverlap } from '../model/pool-view';
@@ -45,8 +44,8 @@ export function placeContainer(
     case 'refuse':
       return { kind: 'refuse', code: decision.code, message: decision.because };
     case 'pin': {
-      const key = keyOf({ podUid: pod.uid, containerName: container.name });
-      const freshAssignment = !model.assignments.has(key) && !model.holdingsOf(pod.uid).cpus.overlaps(decision.cpus);
+      const had = model.assignmentFor(pod.uid, container.name);
+      const freshAssignment = !had && !model.holdingsOf(pod.uid).cpus.overlaps(decision.cpus);
       const besides = [...(decision.besides ?? []), ...(why === undefined ? [] : [why])];
       const pin = { requested: entitled, chosen, decision: { ...decision, besides } };
       const assignment = assign(draft, pod, container, pin);
@@ -99,7 +98,7 @@ export function placeContainer(
  * untouched.
  */
 function explainBrought(view: NodeView, pod: PodInfo, container: ContainerInfo, isUntouched: boolean): string {
-  const cpus = broughtOf(view, pod.uid, container.name)?.cpus;
+  const cpus = view.broughtTo(pod.uid, container.name)?.cpus;
   if (!cpus) return '';
   return `; its request brought CPUs ${cpus.toString()}${isUntouched ? '' : ', which it keeps but for those that others own'}`;
 }
@@ -164,8 +163,7 @@ export function assign(
 ): Assignment {
   const { model } = draft;
   const { assignmentKind: kind, nodes, scope } = decision;
-  const key = keyOf({ podUid: pod.uid, containerName: container.name });
-  const before = model.assignments.get(key);
+  const before = model.assignmentFor(pod.uid, container.name);
   const assignment: Assignment = {
     podUid: pod.uid,
     podNamespace: cutText(pod.namespace),
@@ -184,10 +182,10 @@ export function assign(
     because: cutText(explainDecision(decision)),
     since: before && sameSet(before, decision) ? before.since : draft.now,
   };
-  const { busy, idle } = model.holdingsOf(pod.uid).without(before);
+  const { busy, idle } = model.heldBesides(pod.uid, container.name);
   const overlaps = [busy, idle.exclusive, idle['non-exclusive']].some((cpus) => cpus.overlaps(decision.cpus));
   for (const other of overlaps ? model.assignmentsOf(pod.uid) : []) {
-    if (keyOf(other) === key || !other.cpus.overlaps(decision.cpus) || mayOverlap(other, assignment)) continue;
+    if (other === before || !other.cpus.overlaps(decision.cpus) || mayOverlap(other, assignment)) continue;
     const rest = other.cpus.minus(decision.cpus);
     draft.put(
       rest.isEmpty
@@ -211,6 +209,6 @@ function sameSet(before: Assignment, { cpus, nodes = CpuSet.empty }: Assigned['d
 
 /** Drops the assignment of a container that is no longer entitled to CPUs of its own, if it has one. */
 export function unassign(draft: Draft, pod: PodInfo, containerName: string): void {
-  const key = keyOf({ podUid: pod.uid, containerName });
-  if (draft.model.assignments.has(key)) draft.put({ kind: 'drop-assignment', key });
+  const had = draft.model.assignmentFor(pod.uid, containerName);
+  if (had) draft.put({ kind: 'drop-assignment', key: keyOf(had) });
 }

@@ -1,10 +1,9 @@
 import { sharesOfMilli } from '../inference/cri-numbers';
 import { asksForCpu, hasCpusOfPod } from '../inference/pod-level';
-import { keyOf } from '../model/assignment';
 import { hasCgroup, type Container } from '../model/container';
-import type { ContainerInfo, NodeEvent, PodInfo } from '../model/events';
+import type { ContainerInfo, CpuResources, NodeEvent, PodInfo } from '../model/events';
 import type { NodeView } from '../model/node-view';
-import { toPodLevel, type PodLevel } from '../model/pod-level';
+import type { PodLevel } from '../model/pod-level';
 import { findSpec, resolvePod } from '../model/spec-book';
 import type { Draft } from './draft';
 import { shareMistaken } from './live-switch';
@@ -16,13 +15,17 @@ import { shareMistaken } from './live-switch';
 /** Most containers whose processes are looked for at one creation, the newest first: the first that runs decides. */
 const MAX_WITNESSES = 4;
 
+type CreateContainer = Extract<NodeEvent, { kind: 'create-container' }>;
+
 /**
  * Containers of the pod that would show, if they run while this one is created, that the pod has resources as a whole.
  * The model does not suffice: the end of an init container may be known later than the next creation.
  */
 export function listWitnesses(view: NodeView, event: NodeEvent): Container[] {
-  if (event.kind !== 'create-container') return [];
-  const { pod, container } = event;
+  return event.kind === 'create-container' ? listWitnessesOf(view, event) : [];
+}
+
+function listWitnessesOf(view: NodeView, { pod, container }: Pick<CreateContainer, 'pod' | 'container'>): Container[] {
   if (!isOpen(view, pod) || !asksForCpu(container.resources)) return [];
   const isWitness = witnessTo(container, pod);
   const witnesses: Container[] = [];
@@ -48,12 +51,11 @@ function witnessTo(container: ContainerInfo, { podResources }: PodInfo): (other:
 /** Remembers a pod with resources as a whole, when containers of it were seen to run beside the one that is created. */
 export function findAtCreation(
   draft: Draft,
-  { pod, container, runsBeside = [] }: Extract<NodeEvent, { kind: 'create-container' }>,
+  { pod, container, runsBeside }: Required<Pick<CreateContainer, 'pod' | 'container' | 'runsBeside'>>,
 ): void {
   if (runsBeside.length === 0) return;
-  const witnesses = listWitnesses(draft.model, { kind: 'create-container', pod, container });
-  if (!witnesses.some(({ id }) => runsBeside.includes(id))) return;
-  remember(draft, pod);
+  if (!listWitnessesOf(draft.model, { pod, container }).some(({ id }) => runsBeside.includes(id))) return;
+  rememberWhole(draft, pod.uid, pod.podResources);
   shareAllMistaken(draft, [pod]);
 }
 
@@ -74,7 +76,7 @@ export function findInLists(draft: Draft, pods: readonly PodInfo[], containers: 
       continue;
     }
     const alike = ofPod.find(({ resources }) => hasCpusOfPod(resources, pod.podResources));
-    if (alike && ofPod.some(witnessTo(alike, pod))) remember(draft, pod);
+    if (alike && ofPod.some(witnessTo(alike, pod))) rememberWhole(draft, pod.uid, pod.podResources);
   }
 }
 
@@ -93,7 +95,7 @@ function wasResized(
   { uid: podUid }: PodInfo,
   { name, resources: { shares = 0 } }: ContainerInfo,
 ): boolean {
-  const assignment = view.assignments.get(keyOf({ podUid, containerName: name }));
+  const assignment = view.assignmentFor(podUid, name);
   return assignment !== undefined && shares !== sharesOfMilli(assignment.requested * 1000);
 }
 
@@ -102,8 +104,16 @@ export function noteResize(draft: Draft, pod: PodInfo): void {
   if (isOpen(draft.model, pod)) draft.put({ kind: 'put-pod-level', podLevel: { podUid: pod.uid, shown: 'resized' } });
 }
 
-function remember(draft: Draft, { uid, podResources }: PodInfo): void {
-  draft.put({ kind: 'put-pod-level', podLevel: toPodLevel(uid, podResources) });
+/** Remembers a pod that was found to have resources as a whole, and these sums. */
+export function rememberWhole(draft: Draft, podUid: string, { shares, quotaUs, periodUs }: CpuResources = {}): void {
+  const podLevel: PodLevel = {
+    podUid,
+    shown: 'whole',
+    ...(shares !== undefined && { shares }),
+    ...(quotaUs !== undefined && { quotaUs }),
+    ...(periodUs !== undefined && { periodUs }),
+  };
+  draft.put({ kind: 'put-pod-level', podLevel });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { keyOf, type Assignment } from '../model/assignment';
+import type { Assignment } from '../model/assignment';
 import type { Container } from '../model/container';
 import type { NodeView } from '../model/node-view';
 import { findContainerSpec, type ContainerSpec, type PodSpec } from '../model/pod-spec';
@@ -126,7 +126,7 @@ function lacksCpus(view: NodeView, spec: PodSpec, podUid: string, container: Con
   const entitled = entitledBySpec(view.settings, spec, container);
   if (!entitled) return false;
   const { policy, count } = entitled;
-  const own = view.assignments.get(keyOf({ podUid, containerName: container.name }));
+  const own = view.assignmentFor(podUid, container.name);
   if (own?.kind !== policy || own.requested < count) return true;
   return KINDS[policy].claim !== 'numa-nodes' && own.scope === undefined && own.cpus.size < count;
 }

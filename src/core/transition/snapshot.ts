@@ -1,6 +1,5 @@
 import { CpuSet } from '../cpuset';
-import { keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
-import { broughtOf } from '../model/brought';
+import type { Assignment, AssignmentKind } from '../model/assignment';
 import type { NodeView } from '../model/node-view';
 import { DEFAULT_KIND } from '../model/policies';
 import { KINDS, sharedCpusOfNodes } from '../model/pool-view';
@@ -31,7 +30,7 @@ export function snapshotFor(
 export function snapshotOfRunning(...args: Parameters<typeof boundedSnapshot>): Snapshot {
   const [view, { uid: podUid }, containerName] = args;
   const snapshot = boundedSnapshot(...args);
-  const own = view.assignments.get(keyOf({ podUid, containerName }))?.cpus ?? CpuSet.empty;
+  const own = view.assignmentFor(podUid, containerName)?.cpus ?? CpuSet.empty;
   return { ...snapshot, idleInPod: CpuSet.empty, free: snapshot.free.intersect(view.free.union(own)) };
 }
 
@@ -42,9 +41,9 @@ function boundedSnapshot(
   containerName: string,
   kind: AssignmentKind,
 ): Snapshot {
-  const own = view.assignments.get(keyOf({ podUid: pod.uid, containerName }));
+  const own = view.assignmentFor(pod.uid, containerName);
   const ofPod = view.holdingsOf(pod.uid);
-  const { busy, idle, nodes: nodesOfPod } = ofPod.without(own);
+  const { busy, idle, nodes: nodesOfPod } = view.heldBesides(pod.uid, containerName);
   const { claim } = KINDS[kind];
   const otherClaims = (['exclusive', 'non-exclusive'] as const).filter((each) => each !== claim);
   const hasSameClaim = own !== undefined && KINDS[own.kind].claim === claim && !isMisplaced(view, own);
@@ -55,7 +54,7 @@ function boundedSnapshot(
     .union(otherwiseOwn);
   const returning = own && KINDS[own.kind].claim === 'exclusive' ? otherwiseOwn : CpuSet.empty;
   const ofThisName = () => view.containersOf(pod.uid).filter(({ name }) => name === containerName);
-  const brought = broughtOf(view, pod.uid, containerName);
+  const brought = view.broughtTo(pod.uid, containerName);
   const snapshot: Snapshot = {
     topology: view.topology,
     settings: view.settings,
@@ -88,7 +87,7 @@ function once<T>(compute: () => T): () => T {
  * The CPUs of a container that has run are not.
  */
 export function isMisplaced(view: NodeView, own: Assignment): boolean {
-  const mems = own.planned && broughtOf(view, own.podUid, own.containerName)?.mems;
+  const mems = own.planned && view.broughtTo(own.podUid, own.containerName)?.mems;
   return mems !== undefined && !isNear(view.topology, own.cpus, mems);
 }
 

@@ -1,4 +1,3 @@
-import { keyOf } from '../model/assignment';
 import type { ContainerInfo, ListBaseline, PodInfo, RuntimeEvent } from '../model/events';
 import { namesOf } from '../model/names-of';
 import { apiHasPod } from '../model/pod-presence';
@@ -51,7 +50,7 @@ export function synchronize(
   const unassigned: { pod: ResolvedPod; container: ContainerInfo }[] = [];
   for (const container of present) {
     const pod = resolved.get(container.sandboxId)!;
-    const assignment = draft.model.assignments.get(keyOf({ podUid: pod.uid, containerName: container.name }));
+    const assignment = draft.model.assignmentFor(pod.uid, container.name);
     if (assignment && !assignment.planned && (assignment.containerId ?? container.id) === container.id) {
       confirmAssignment(draft, pod, container, assignment, live);
     } else unassigned.push({ pod, container });

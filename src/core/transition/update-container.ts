@@ -1,15 +1,14 @@
-import { assignmentOf, cutText, type Assignment } from '../model/assignment';
+import { cutText, type Assignment } from '../model/assignment';
 import type { Container } from '../model/container';
 import type { ContainerInfo, CpuResources, RuntimeEvent } from '../model/events';
 import { namesOf } from '../model/names-of';
 import { isAssigned } from '../model/pool-view';
-import { toPodLevel } from '../model/pod-level';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
 import { withPromise } from '../plan/promise';
 import { entitledCpus, explainDecision, looksLikePod } from '../policy';
 import { adoptContainer, isNameHeld, rememberMems, whileWaiting } from './adopt';
 import { decidePlacement, type PlacementDecision } from './decide';
-import { noteResize } from './pod-level';
+import { noteResize, rememberWhole } from './pod-level';
 import type { Draft } from './draft';
 import { putPod } from './lifecycle';
 import { placeContainer, type Refused } from './place';
@@ -35,7 +34,7 @@ export function updateContainer(
     adoptContainer(draft, pod, { ...container, resources: { ...container.resources, ...changed } });
     return undefined;
   }
-  const held = isAssigned(known) ? assignmentOf(model, known) : undefined;
+  const held = isAssigned(known) ? model.assignmentOf(known) : undefined;
   const resources = { ...known.resources, ...numbersOf(changed, held) };
   const { cgroupsPath, pid, phase } = known;
   const info = { ...container, resources, cgroupsPath, ...(pid !== undefined && { pid }), phase };
@@ -112,8 +111,7 @@ function resizeShared(draft: Draft, resize: Resize): Refused | undefined {
   const { podLevel } = pod;
   const followsPod = podLevel !== undefined && !pod.spec && looksLikePod(pod, known);
   // The resources of its pod were resized, and it has the new ones.
-  if (followsPod && isOfCpus)
-    draft.put({ kind: 'put-pod-level', podLevel: toPodLevel(pod.uid, { ...podLevel, ...info.resources }) });
+  if (followsPod && isOfCpus) rememberWhole(draft, pod.uid, { ...podLevel, ...info.resources });
   const goesOn = followsPod || (lacks && (isUndecided || (!isOfCpus && known.waitingSince === undefined)));
   if (goesOn || isNameHeld(draft.model, pod, info)) {
     stay(draft, resize);

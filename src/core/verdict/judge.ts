@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
 import { DEFAULT_PERIOD_US } from '../inference/cri-numbers';
-import { keyOf, type Assignment } from '../model/assignment';
-import { broughtOf, keptOfBrought } from '../model/brought';
+import type { Assignment } from '../model/assignment';
+import { keptOfBrought } from '../model/brought';
 import type { Container, CpuPromise, PromisedQuota } from '../model/container';
 import { cpusOf, isAssigned, KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-view';
@@ -171,9 +171,7 @@ function listRemarks(view: NodeView, container: Container, seen: Seen, quotas: r
 
 function judgeRules(view: NodeView, container: Container): Verdict {
   const { settings, topology } = view;
-  const assignment = isAssigned(container)
-    ? view.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name }))
-    : undefined;
+  const assignment = isAssigned(container) ? view.assignmentFor(container.podUid, container.name) : undefined;
   if (isAssigned(container) && !assignment) return { kind: 'unknown', because: 'its assignment is missing' };
   if ((!assignment || KINDS[assignment.kind].claim === 'numa-nodes') && view.sharedPool.overlaps(view.exclusive)) {
     return {
@@ -198,7 +196,7 @@ function judgeRules(view: NodeView, container: Container): Verdict {
 }
 
 function describeShared(view: NodeView, { podUid, name }: Container): string {
-  const cpus = broughtOf(view, podUid, name)?.cpus;
+  const cpus = view.broughtTo(podUid, name)?.cpus;
   return cpus && keptOfBrought(view, cpus)
     ? `kept to CPUs ${cpus.toString()}, which its request brought`
     : 'in the shared pool';

@@ -1,4 +1,4 @@
-import { keyOf, type Assignment } from '../model/assignment';
+import type { Assignment } from '../model/assignment';
 import { hasCgroup, samePromise, type Container } from '../model/container';
 import type { NodeView } from '../model/node-view';
 import { judge, type Verdict } from './judge';
@@ -39,7 +39,7 @@ export function basisOf(view: NodeView, container: Container): VerdictBasis {
     placement,
     because,
     hasCgroup: hasCgroup(container),
-    assignment: view.assignments.get(keyOf({ podUid, containerName: name })),
+    assignment: view.assignmentFor(podUid, name),
     topology: view.topology,
     settings: view.settings,
     isPoolOverlapping: view.sharedPool.overlaps(view.exclusive),

@@ -1,4 +1,3 @@
-import { keyOf } from '../model/assignment';
 import type { Container } from '../model/container';
 import { isAssigned } from '../model/pool-view';
 import type { NodeView } from '../model/node-view';
@@ -23,7 +22,7 @@ export function findThrottles(view: NodeView, container: Container, observation:
 export function wasLifted(view: NodeView, container: Container): boolean {
   if (!isAssigned(container)) return false;
   const { podUid, name } = container;
-  return view.assignments.get(keyOf({ podUid, containerName: name }))?.quotaLifted ?? false;
+  return view.assignmentFor(podUid, name)?.quotaLifted ?? false;
 }
 
 /** True for a quota that limits: -1 does not, and one that was not read counts as none. */

@@ -1,6 +1,4 @@
-import { broughtOf } from '../model/brought';
 import type { Container } from '../model/container';
-import { assignmentOf } from '../model/assignment';
 import { isAssigned } from '../model/pool-view';
 import type { NodeView } from '../model/node-view';
 import { isNear } from '../topology';
@@ -11,9 +9,9 @@ import { isNear } from '../topology';
  */
 export function describeUnmet(view: NodeView, container: Container): string | undefined {
   const { promise, podUid, name } = container;
-  const brought = broughtOf(view, podUid, name);
+  const brought = view.broughtTo(podUid, name);
   if (!brought || !promise) return undefined;
-  const assignment = isAssigned(container) ? assignmentOf(view, container) : undefined;
+  const assignment = isAssigned(container) ? view.assignmentOf(container) : undefined;
   const { cpus, mems } = brought;
   if (cpus && !promise.cpus.isSubsetOf(cpus))
     return `its request brought CPUs ${cpus.toString()}, and all of them are offline or others own them: it runs on ${promise.cpus.toString()}`;

@@ -151,13 +151,13 @@ test('a creation that succeeds at the second attempt ends its refusal', async ()
   expect(await collected()).toMatchObject({ history: [], requests: 2, errors: 1, refusals: 1 });
 });
 
-test('a creation that shares instead is no refusal', async () => {
+test('a creation that shares instead is no refusal, but did not get the CPUs that it asked for', async () => {
   const { stage, collected } = watchRefusals({ onInsufficientCpu: 'share' });
   await stage.run('s/web', 0.5);
   stage.writes = false;
   stage.carryOut = STUBBORN;
   await stage.create('p/db', 2);
-  expect(await collected()).toMatchObject({ history: [], events: [], lines: [], requests: 0, refusals: 0 });
+  expect(await collected()).toMatchObject({ history: [], events: [], lines: [], requests: 1, errors: 1, refusals: 0 });
 });
 
 test('a request refused before it is read is in log and metrics, without a name', async () => {
