@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findRelativeOpeners, findWideComments } from './check-comments';
 
@@ -10,6 +10,7 @@ const ours = /^(?!test\/gen\/|test\/fixtures\/).*\.(?:ts|mjs)$|^proto\/(?:cpuset
 const sources = execFileSync('git', ['ls-files', ...folders], { cwd: root, encoding: 'utf8' })
   .split('\n')
   .filter((path) => ours.test(path))
+  .filter((path) => existsSync(join(root, path))) // one that was moved is listed until it is staged
   .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
 
 test('each comment opens with its subject or its verb, and is as wide as the code', () => {

@@ -2,7 +2,7 @@ import { CpuSet } from '../../src/core/cpuset';
 import { formatCpuShare, formatMemory, formatPercent, formatQuota, partIsOrAre, plural } from '../../src/core/text';
 import { refuseForLack, refuseSplitCores } from '../../src/core/policy/refusals';
 import { createRoom } from '../../src/core/policy/room';
-import { snapshotFor } from '../../src/core/transition';
+import { snapshotFor } from '../../src/core/decision/snapshot';
 import { NO_OPTIONS } from '../../src/core/model/settings';
 import { NodeDriver } from './transition/node-driver';
 

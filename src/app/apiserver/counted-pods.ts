@@ -5,7 +5,7 @@ import type { NodeView } from '../../core/model/node-view';
 import { type ContainerSpec, type PodSpec, runtimeUidOf } from '../../core/model/pod-spec';
 import type { Settings } from '../../core/model/settings';
 import { oncePer } from '../../core/once-per';
-import { entitledBySpec } from '../../core/policy';
+import { entitledBySpec } from '../../core/decision/entitlement';
 import type { WatchedPod } from '../../kube';
 
 /** The pods that the scheduler counts, by the informer mode of its NodeResourceTopologyMatch plugin. */

@@ -1,6 +1,6 @@
 import type { QosStatus } from '../../admin/model/qos-status';
 import type { AvoidanceEvent } from '../../qos/analysis/finding';
-import { optionsOf } from '../../qos/avoidance/budget';
+import { optionsWithinBudget } from '../../qos/avoidance/budget';
 import type { AvoidanceOptions } from '../../qos/avoidance/situation';
 import {
   afterCollection,
@@ -186,7 +186,7 @@ export class Avoidance {
 
   /** The options of a plan, with the rest of the hour's budget. */
   private get planOptions(): AvoidanceOptions {
-    return optionsOf(this.options, this.parts.note.spent(this.nowMs()));
+    return optionsWithinBudget(this.options, this.parts.note.spent(this.nowMs()));
   }
 
   /**

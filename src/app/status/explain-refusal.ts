@@ -6,8 +6,10 @@ import { KINDS } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-view';
 import { DEFAULT_KIND } from '../../core/model/policies';
 import type { Refusal } from '../../core/model/refusal';
-import { POLICIES, resize, SCHEDULED_POLICIES, type Decision } from '../../core/policy';
-import { countFree, snapshotFor, snapshotOfRunning } from '../../core/transition';
+import { SCHEDULED_POLICIES } from '../../core/decision/entitlement';
+import { POLICIES, resize, type Decision } from '../../core/policy';
+import { snapshotFor, snapshotOfRunning } from '../../core/decision/snapshot';
+import { countFree } from '../../core/transition';
 import { plural } from '../../core/text';
 
 /** Shows a refusal beside what the node has now, with a remedy. */

@@ -11,7 +11,7 @@ import type { NodeView } from '../../core/model/node-view';
 import { explainDecision, POLICIES } from '../../core/policy';
 import { describeKeptCpus } from '../../core/model/kept-cpus';
 import { compareTexts, plural } from '../../core/text';
-import { snapshotFor } from '../../core/transition';
+import { snapshotFor } from '../../core/decision/snapshot';
 
 type PodQuery = Extract<ExplainQuery, { kind: 'pod' }>;
 type OfPod = Pick<ContainerStatus, 'podUid' | 'namespace' | 'pod' | 'container'>;

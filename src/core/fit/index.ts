@@ -6,4 +6,4 @@ export { isStrict, looksAtNames, PLAIN_RULES, rulesOfNode, type NodeRules } from
 export { describeObstacle, messageOf, type Obstacle } from './obstacle';
 export { needsOf, type ContainerNeed } from './pod-needs';
 export type { PodToPlace } from './pod-to-place';
-export { announcedOf, useOf, type Announcement } from './pod-use';
+export { cpusOfTopologyResult, useOf, type Announcement } from './pod-use';

@@ -4,7 +4,7 @@ import type { ContainerKind } from '../model/pod-kinds';
 import type { AssignmentKind } from '../model/assignment';
 import { DEFAULT_KIND, POLICY_TABLE } from '../model/policies';
 import { oncePer } from '../once-per';
-import { countHeldBySpec, entitledBySpec, entitledCpus } from '../policy';
+import { countHeldBySpec, entitledBySpec, entitledCpus } from '../decision/entitlement';
 import { CPU, NO_AMOUNTS, type Amounts } from './amounts';
 import { settingsOfRules, type NodeRules } from './node-rules';
 import type { PodToPlace } from './pod-to-place';

@@ -3,7 +3,7 @@ import { sumPodCpus, sumPodRequest } from '../model/pod-cpus';
 import type { PodSpec } from '../model/pod-spec';
 import type { Settings } from '../model/settings';
 import { oncePer } from '../once-per';
-import { entitledBySpec } from '../policy';
+import { entitledBySpec } from '../decision/entitlement';
 import { CPU, NO_AMOUNTS, NO_ZONE_AMOUNTS, type Amounts, type ZoneAmounts } from './amounts';
 import { settingsOfRules, type NodeRules } from './node-rules';
 
@@ -25,7 +25,7 @@ const NOTHING: TopologyResult = new Map();
  * publishes what it has by this, and schedulers subtract by it: with another reading on one side CPUs would be given
  * twice.
  */
-export function announcedOf(settings: Settings, spec: PodSpec): TopologyResult {
+export function cpusOfTopologyResult(settings: Settings, spec: PodSpec): TopologyResult {
   const parsed = resultOf(spec.annotations);
   return parsed?.ok === true && totalOf(parsed.result) <= entitledSum(settings)(spec) ? parsed.announced : NOTHING;
 }
@@ -46,7 +46,7 @@ const entitledSum = oncePer((settings: Settings) =>
  * that the pod requests in all.
  */
 export function useOf({ spec, zones }: Announcement, rules: NodeRules | undefined): ZoneAmounts {
-  if (rules) return withCpus(zones, announcedOf(settingsOfRules(rules), spec));
+  if (rules) return withCpus(zones, cpusOfTopologyResult(settingsOfRules(rules), spec));
   const most = sumPodRequest(spec);
   if (most === 0) return NO_ZONE_AMOUNTS;
   return new Map(

@@ -1,6 +1,6 @@
 import type { TopologyResult } from '../annotations/topology-result';
 import { CpuSet } from '../cpuset';
-import { announcedOf } from '../fit';
+import { cpusOfTopologyResult } from '../fit';
 import { KINDS } from '../model/pool-view';
 import type { PodSpec } from '../model/pod-spec';
 import { findSpec } from '../model/spec-book';
@@ -60,5 +60,5 @@ function holdersOf({ assignments }: NodeView): Holder[] {
 const NOTHING: TopologyResult = new Map();
 
 function announcedBy({ settings }: NodeView, spec: PodSpec): TopologyResult {
-  return spec.finished ? NOTHING : announcedOf(settings, spec);
+  return spec.finished ? NOTHING : cpusOfTopologyResult(settings, spec);
 }

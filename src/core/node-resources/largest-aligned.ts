@@ -8,7 +8,7 @@ import {
   alignRequest,
   createRoom,
   grantOptionsOf,
-  listLeftIn,
+  listWaysToLeave,
   mostIn,
   type GrantOptions,
   type Room,
@@ -23,7 +23,7 @@ import {
   type AlignmentBoundary,
   type Topology,
 } from '../topology';
-import { snapshotFor } from '../transition';
+import { snapshotFor } from '../decision/snapshot';
 
 /**
  * The CPUs of the largest request that a new pod of one container can make, by the boundary that its CPUs can be
@@ -107,7 +107,7 @@ function findLargestIn(
 
 /** The largest number of CPUs that some of these cores have together, and that the pool can spare. */
 function fillWithCores({ topology }: Snapshot, room: Room, cpus: CpuSet): number {
-  const rests = listLeftIn(room, cpus).map((left) => keepWholeCores(topology, cpus.minus(left)));
+  const rests = listWaysToLeave(room, cpus).map((left) => keepWholeCores(topology, cpus.minus(left)));
   return Math.max(...rests.map((rest) => sumOfCores(topology, rest, room.spare)));
 }
 

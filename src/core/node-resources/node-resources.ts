@@ -3,10 +3,10 @@ import type { NodeView } from '../model/node-view';
 import { POLICY_TABLE } from '../model/policies';
 import { rulesOfNode, type NodeRules } from '../fit';
 import { canPin, type TopologyManagerPolicy } from '../model/settings';
-import { createRoom, leaveIn } from '../policy';
+import { createRoom, leastLeftIn } from '../policy';
 import { sum } from '../sum';
 import { keepWholeCores, threadsPerCore, type CoreKind, type Unit } from '../topology';
-import { snapshotFor } from '../transition';
+import { snapshotFor } from '../decision/snapshot';
 import { listClaims } from './claims';
 import { withhold } from './withhold';
 
@@ -158,7 +158,7 @@ function measureOffer(view: NodeView, inWholeCores: boolean): Offer {
   const { topology, free } = view;
   const snapshot = snapshotFor(view, { uid: '' }, '');
   const room = createRoom(snapshot, { held: CpuSet.empty, free, inWholeCores, leavesPool: true });
-  const rest = room.cpus.minus(leaveIn(room));
+  const rest = room.cpus.minus(leastLeftIn(room));
   return { usable: inWholeCores ? keepWholeCores(topology, rest) : rest, spare: room.spare };
 }
 

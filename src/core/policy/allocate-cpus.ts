@@ -150,7 +150,7 @@ export function nameSources(taken: CpuSet, sources: readonly Source[]): string {
 }
 
 /** True for CPUs that are whole cores. */
-export function isWhole({ topology }: Snapshot, cpus: CpuSet): boolean {
+export function isWholeCores({ topology }: Snapshot, cpus: CpuSet): boolean {
   return keepWholeCores(topology, cpus).equals(cpus);
 }
 

@@ -14,7 +14,7 @@ import type { GrantOptions } from './grant-options';
 import type { Snapshot } from './policy';
 import { noWholeCores } from './refusals';
 import { affordable, allows, createRoom, isLimited, mostIn, type Room } from './room';
-import { listLeftIn } from './left-to-followers';
+import { listWaysToLeave } from './left-to-followers';
 
 /** CPUs that may be taken, the ones to be preferred first. */
 export interface Source {
@@ -115,8 +115,8 @@ function allocateWithin(
   if (best.ok || !isLimited(room)) return best;
   const region = preferredRegion(snapshot.topology, grant.options, nodes);
   const ways = [
-    ...listLeftIn(room, region?.intersect(room.cpus)).map((left) => () => narrowest(left)),
-    ...listLeftIn(room).map((left) => () => narrowest(left)),
+    ...listWaysToLeave(room, region?.intersect(room.cpus)).map((left) => () => narrowest(left)),
+    ...listWaysToLeave(room).map((left) => () => narrowest(left)),
     () => takeSparingly(snapshot, grant, room, { count, ...(region && { region }) }),
     () => takeSparingly(snapshot, grant, room, { count }),
   ];
@@ -143,7 +143,7 @@ export function takeSparingly(
   room: Room,
   { count, region = room.cpus }: { readonly count: number; readonly region?: CpuSet },
 ): Taken {
-  const ways = listLeftIn(room, mostIn(room, region) < count ? room.cpus : region.intersect(room.cpus));
+  const ways = listWaysToLeave(room, mostIn(room, region) < count ? room.cpus : region.intersect(room.cpus));
   const [first, ...others] = ways.map((left) => () => takeCheapest(snapshot, grant, room, { count, region, left }));
   return others.reduce((taken, next) => (taken.ok ? taken : next()), first!());
 }

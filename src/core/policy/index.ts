@@ -29,24 +29,9 @@ export function resize(snapshot: Snapshot, request: Omit<PinRequest, 'keepsOwn'>
   return grant(snapshot, { ...request, keepsOwn: true }, kind);
 }
 
-export {
-  countHeldBySpec,
-  ENTITLEMENTS,
-  entitle,
-  entitledBySpec,
-  entitledCpus,
-  looksLikePod,
-  podMilliCpuOf,
-  requestOf,
-  SCHEDULED_POLICIES,
-  withoutSum,
-  type Entitled,
-} from './entitlement';
-export { amountsAsked } from './amounts';
-export { readChoice, readSchedule, remarkUnfollowed } from './scheduled-choice';
 export { alignRequest } from './align-request';
 export { isWithinFloors } from './floors';
-export { leaveIn, listLeftIn } from './left-to-followers';
+export { leastLeftIn, listWaysToLeave } from './left-to-followers';
 export { createRoom, mostIn, type Room } from './room';
 export { grantOptionsOf, type GrantOptions } from './grant-options';
 export { isSpreadAs } from './pod-cpus';

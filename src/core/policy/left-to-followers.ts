@@ -123,12 +123,12 @@ function listFollowed(
 }
 
 /** The CPUs to leave to followers when all others of a region may be taken, so that as few as possible are lost. */
-export function leaveIn(left: LeftToFollowers, region?: CpuSet): CpuSet {
-  return listLeftIn(left, region)[0]!;
+export function leastLeftIn(left: LeftToFollowers, region?: CpuSet): CpuSet {
+  return listWaysToLeave(left, region)[0]!;
 }
 
 /** The same in each way, the one first that loses least. */
-export function listLeftIn({ followed, ways }: LeftToFollowers, region?: CpuSet): readonly CpuSet[] {
+export function listWaysToLeave({ followed, ways }: LeftToFollowers, region?: CpuSet): readonly CpuSet[] {
   const sets = followed.filter(({ cpus }) => region === undefined || cpus.isSubsetOf(region)).map(({ nodes }) => nodes);
   if (sets.length === 0) return [CpuSet.empty];
   const nodes = hitInOrder(sets);

@@ -1,4 +1,4 @@
-import { leaveIn } from './left-to-followers';
+import { leastLeftIn } from './left-to-followers';
 import type { Room } from './room';
 import type { Decision, Snapshot } from './policy';
 import { countCpus, type GrantOptions } from './grant-options';
@@ -38,7 +38,7 @@ export function refuseForLack(
     ...(leavesPool && sharedPool.size - free.size < settings.minSharedCpus
       ? [`the shared pool keeps at least ${settings.minSharedCpus}`]
       : []),
-    ...(!leaveIn(room).isEmpty ? ['containers that share the CPUs of a NUMA node keep at least one there'] : []),
+    ...(!leastLeftIn(room).isEmpty ? ['containers that share the CPUs of a NUMA node keep at least one there'] : []),
     ...(topology.confinement ? [describeBarred(topology.confinement, barredCpus(topology))] : []),
   ];
   return {

@@ -9,7 +9,7 @@ import {
   isAligned,
   isAsNarrow,
   isUneven,
-  isWhole,
+  isWholeCores,
   nameSources,
   pin,
   refuse,
@@ -47,7 +47,7 @@ function keepSome(snapshot: Snapshot, request: PinRequest, grant: GrantOptions):
   const others = own.minus(usable);
   const byUse = [...others.intersect(topology.online), ...others.minus(topology.online)];
   const cpus = usable.union(CpuSet.of(byUse.slice(0, count - usable.size)));
-  if (grant.options.fullPcpusOnly && !isWhole(snapshot, cpus.intersect(topology.online)))
+  if (grant.options.fullPcpusOnly && !isWholeCores(snapshot, cpus.intersect(topology.online)))
     return refuse(grant, count, noWholeCores(count));
   return pin(snapshot, request, grant, { cpus, because: `${countCpus(grant, count)}, ${OWN}`, steps: [] });
 }

@@ -1,6 +1,6 @@
 import { CpuSet } from '../cpuset';
 import { keepWholeCores, type Topology } from '../topology';
-import { leaveToFollowers, listLeftIn, type LeftToFollowers } from './left-to-followers';
+import { leaveToFollowers, listWaysToLeave, type LeftToFollowers } from './left-to-followers';
 import type { Snapshot } from './policy';
 
 const { clz32, floor, max, min } = Math;
@@ -92,7 +92,7 @@ function listCores(topology: Topology, usable: CpuSet, free: CpuSet): Lot[] {
 export function mostIn(room: Room, region: CpuSet = room.cpus): number {
   const units = room.lots.map(({ cpus, size }) => floor(cpus.countIn(region) / size));
   return max(
-    ...listLeftIn(room, region).map((left) =>
+    ...listWaysToLeave(room, region).map((left) =>
       fill(
         room,
         room.lots.map(({ cpus }, i) => units[i]! - cpus.countIn(left)),

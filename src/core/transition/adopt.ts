@@ -7,11 +7,13 @@ import { namesOf } from '../model/names-of';
 import type { NodeView } from '../model/node-view';
 import { KINDS } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
-import { entitle, entitledCpus, isSpreadAs, isWithinFloors, readSchedule, type Decision } from '../policy';
-import { decide } from './decide';
+import { entitle, entitledCpus } from '../decision/entitlement';
+import { readSchedule } from '../decision/scheduled-choice';
+import { isSpreadAs, isWithinFloors, type Decision } from '../policy';
+import { decide } from '../decision/decide';
 import type { Draft } from './draft';
 import { assign, placeContainer, putShared, toContainer } from './place';
-import { snapshotFor } from './snapshot';
+import { snapshotFor } from '../decision/snapshot';
 
 /**
  * The cpuset that the kernel has for each running container now, by container id. A container without a cpuset of its

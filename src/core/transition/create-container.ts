@@ -1,8 +1,8 @@
 import type { ContainerInfo, RuntimeEvent } from '../model/events';
 import { broughtKey, readBrought, sameBrought } from '../model/brought';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
-import { entitle } from '../policy';
-import type { PlacementDecision } from './decide';
+import { entitle } from '../decision/entitlement';
+import type { PlacementDecision } from '../decision/decide';
 import type { Draft } from './draft';
 import { startPod } from './lifecycle';
 import { placeContainer, type Refused } from './place';

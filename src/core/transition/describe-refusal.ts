@@ -4,7 +4,8 @@ import type { CpuResources, RuntimeAnswer, RuntimeEvent } from '../model/events'
 import type { NodeView } from '../model/node-view';
 import { keyOfRefusal, type FreeInZone, type Refusal } from '../model/refusal';
 import { resolvePod } from '../model/spec-book';
-import { amountsAsked, entitle, entitledCpus, withoutSum } from '../policy';
+import { amountsAsked } from '../decision/amounts-asked';
+import { entitle, entitledCpus, withoutSum } from '../decision/entitlement';
 
 /** An event that asks for CPUs, or one that is refused for lack of them: a start. */
 export type CpuEvent = Extract<RuntimeEvent, { kind: 'create-container' | 'update-container' | 'container-starting' }>;

@@ -1,7 +1,6 @@
 export type { LiveCpusets } from './adopt';
 export { changeSettings, changeTopology } from './change-node';
 export { captureBaseline, compareListing, mergeInventory, type RuntimeListing } from './compare-listing';
-export { snapshotFor, snapshotOfRunning } from './snapshot';
 export { asCpuEvent, countFree, describeRefusal, keyOfRequest, type CpuEvent } from './describe-refusal';
 export type { ContainerRef, DomainEvent, OptionChange, PodRef } from './domain-event';
 export { Draft } from './draft';

@@ -4,7 +4,7 @@ import { infoOf, type Container, type Pod } from '../model/container';
 import type { NodeView } from '../model/node-view';
 import type { PodSpec } from '../model/pod-spec';
 import { findSpec, withSpec } from '../model/spec-book';
-import { entitle, entitledCpus, ENTITLEMENTS } from '../policy';
+import { entitle, entitledCpus, ENTITLEMENTS } from '../decision/entitlement';
 import type { NodeEvent } from '../model/events';
 import type { Draft } from './draft';
 

@@ -11,11 +11,13 @@ import { DEFAULT_KIND } from '../model/policies';
 import { isAssigned, KINDS } from '../model/pool-view';
 import type { Settings } from '../model/settings';
 import { findSpec, resolvePod, type ResolvedPod } from '../model/spec-book';
-import { entitle, isSpreadAs, looksLikePod, readSchedule, requestOf } from '../policy';
+import { entitle, looksLikePod, requestOf } from '../decision/entitlement';
+import { readSchedule } from '../decision/scheduled-choice';
+import { isSpreadAs } from '../policy';
 import { compareTexts } from '../text';
 import { wasLifted } from '../verdict/throttling';
 import { mostDecisions, type Draft } from './draft';
-import { decidePlacement } from './decide';
+import { decidePlacement } from '../decision/decide';
 import { placeContainer } from './place';
 
 /**

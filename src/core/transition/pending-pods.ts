@@ -4,7 +4,7 @@ import type { NodeView } from '../model/node-view';
 import { isReplaced } from '../model/pod-presence';
 import { findContainerSpec, isMadeAgain, runtimeUidOf, type PodSpec } from '../model/pod-spec';
 import { findSpec, withSpec, type ResolvedPod } from '../model/spec-book';
-import { SCHEDULED_POLICIES } from '../policy';
+import { SCHEDULED_POLICIES } from '../decision/entitlement';
 import { compareTexts } from '../text';
 import { mostDecisions, type Draft } from './draft';
 import { release, releaseForged } from './lifecycle';

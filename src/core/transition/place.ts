@@ -12,8 +12,9 @@ import type { ChosenPolicy } from '../model/policies';
 import { rulesOf, type Settings } from '../model/settings';
 import type { ResolvedPod } from '../model/spec-book';
 import { withPromise } from '../plan/promise';
-import { entitledCpus, explainDecision, type Decision } from '../policy';
-import type { PlacementDecision } from './decide';
+import { entitledCpus } from '../decision/entitlement';
+import { explainDecision, type Decision } from '../policy';
+import type { PlacementDecision } from '../decision/decide';
 import type { Draft } from './draft';
 
 export type Placed = { readonly kind: 'placed'; readonly container: Container; readonly liftQuota: boolean } | Refused;

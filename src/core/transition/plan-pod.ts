@@ -8,8 +8,8 @@ import { findContainerSpec, isMadeAgain, type ContainerSpec, type PodSpec } from
 import type { PolicyName } from '../model/policies';
 import { KINDS } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
-import { entitle, entitledBySpec, entitledCpus } from '../policy';
-import { decide, decideFromPod, decidePlacement, type PlacementDecision } from './decide';
+import { entitle, entitledBySpec, entitledCpus } from '../decision/entitlement';
+import { decide, decideFromPod, decidePlacement, type PlacementDecision } from '../decision/decide';
 import { mostDecisions, type Draft } from './draft';
 import { assign, unassign } from './place';
 

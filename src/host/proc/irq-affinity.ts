@@ -1,5 +1,5 @@
 import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from 'node:fs';
-import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
+import { formatCpuMask, parseCpuMask, CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
 import { DEFAULT_IRQ, type IrqReading } from '../../core/irq-affinity/plan-irq-affinity';
 import { systemCodeOf } from '../../core/system-errors';
 import type { TimeSlices } from './time-slices';
@@ -100,33 +100,6 @@ function isForNobody(path: string): boolean {
 /** The id of this boot: numbers of interrupts have another meaning after the next one. Throws the system's error. */
 export function readBootId(procRoot = '/proc'): string {
   return readFileSync(`${procRoot}/sys/kernel/random/boot_id`, 'utf8').trim();
-}
-
-/** Reads a mask of CPUs: hexadecimal, in groups of 32 bits. Throws CpuListError for another text. */
-export function parseCpuMask(text: string): CpuSet {
-  const groups = text.split(',');
-  if (!groups.every((group) => /^[0-9a-f]{1,8}$/i.test(group))) throw new CpuListError(`not a mask of CPUs: ${text}`);
-  return CpuSet.of(
-    groups.reverse().flatMap((group, word) => {
-      const bits = Number.parseInt(group, 16);
-      return Array.from({ length: 32 }, (_, bit) => bit).flatMap((bit) =>
-        (bits >>> bit) & 1 ? [word * 32 + bit] : [],
-      );
-    }),
-  );
-}
-
-/** The same the other way round. */
-export function formatCpuMask(cpus: CpuSet): string {
-  const words: number[] = [0];
-  for (const cpu of cpus) {
-    while (words.length <= cpu >>> 5) words.push(0);
-    words[cpu >>> 5]! |= 1 << (cpu & 31);
-  }
-  return words
-    .map((word) => (word >>> 0).toString(16).padStart(8, '0'))
-    .reverse()
-    .join(',');
 }
 
 /** Undefined where the interrupt was freed meanwhile, or has no affinity. */

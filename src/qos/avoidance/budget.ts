@@ -37,7 +37,7 @@ export interface Limits {
 }
 
 /** The options of a plan, with the rest of the hour's budget. */
-export function optionsOf(limits: Limits, spent: Spent): AvoidanceOptions {
+export function optionsWithinBudget(limits: Limits, spent: Spent): AvoidanceOptions {
   return {
     excess: limits.executeExcess / 100,
     actionsLeft: Math.max(0, limits.qosActionsPerHour - spent.actions),

@@ -13,7 +13,7 @@ import {
   type CacheLevel,
   type Topology,
 } from '../../../src/core/topology';
-import { snapshotFor } from '../../../src/core/transition';
+import { snapshotFor } from '../../../src/core/decision/snapshot';
 import { readTopology } from '../../../src/host';
 import { createRandom, type Random } from '../../support/random';
 import { loadMachine, withSysfs } from '../../support/sysfs-tree';

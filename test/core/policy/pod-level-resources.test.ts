@@ -2,7 +2,7 @@ import { classifyQos } from '../../../src/core/inference/qos';
 import type { ContainerInfo, PodInfo } from '../../../src/core/model/events';
 import type { ContainerSpec, PodSpec, SpecResources } from '../../../src/core/model/pod-spec';
 import { withSpec } from '../../../src/core/model/spec-book';
-import { entitledCpus, requestOf } from '../../../src/core/policy';
+import { entitledCpus, requestOf } from '../../../src/core/decision/entitlement';
 import { defaulted, messageOf } from '../../support/pod-level';
 import { createRandom, type Random } from '../../support/random';
 

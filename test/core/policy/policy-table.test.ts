@@ -5,7 +5,8 @@ import { choosePolicy } from '../../../src/core/annotations/choose-policy';
 import { CpuSet } from '../../../src/core/cpuset';
 import { DEFAULT_KIND, POLICY_NAMES, POLICY_TABLE } from '../../../src/core/model/policies';
 import { checkOptionsAreUsed } from '../../../src/core/options/static-policy-options';
-import { ENTITLEMENTS, POLICIES } from '../../../src/core/policy';
+import { ENTITLEMENTS } from '../../../src/core/decision/entitlement';
+import { POLICIES } from '../../../src/core/policy';
 import { EIGHT_CPUS } from '../transition/node-driver';
 import { bareSnapshot } from './bare-snapshot';
 

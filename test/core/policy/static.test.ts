@@ -5,7 +5,7 @@ import { NodeModel } from '../../../src/core/model/node-model';
 import { rulesOf } from '../../../src/core/model/settings';
 import { POLICIES, type Decision, type Snapshot } from '../../../src/core/policy';
 import type { Topology } from '../../../src/core/topology';
-import { snapshotFor } from '../../../src/core/transition';
+import { snapshotFor } from '../../../src/core/decision/snapshot';
 import { cpus, EIGHT_CPUS, machineOf, settingsWith, type Rules } from '../transition/node-driver';
 
 interface Situation {

@@ -1,6 +1,6 @@
 import type { Assignment } from '../../../src/core/model/assignment';
 import { rulesOf } from '../../../src/core/model/settings';
-import { snapshotFor } from '../../../src/core/transition';
+import { snapshotFor } from '../../../src/core/decision/snapshot';
 import { cpus, NodeDriver } from './node-driver';
 
 /** A pod: the containers a and b share one set, and c, which has exited, has its own. */

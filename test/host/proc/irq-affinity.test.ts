@@ -1,9 +1,8 @@
-import fc from 'fast-check';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CpuListError, CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { DEFAULT_IRQ } from '../../../src/core/irq-affinity/plan-irq-affinity';
-import { formatCpuMask, parseCpuMask, readIrqs, writeIrqAffinity } from '../../../src/host/proc/irq-affinity';
+import { readIrqs, writeIrqAffinity } from '../../../src/host/proc/irq-affinity';
 import { TimeSlices } from '../../../src/host/proc/time-slices';
 import { defineAsRoot } from '../../support/not-run';
 import { useTempDirs } from '../../state/support/temp-dir';
@@ -68,22 +67,6 @@ defineAsRoot(() => {
     }
     expect(readFileSync(file, 'utf8')).toBe(before);
   });
-});
-
-test.each(['', 'g', '0x1', '123456789', '1,,2'])('%j is no mask', (text) => {
-  expect(() => parseCpuMask(text)).toThrow(CpuListError);
-});
-
-test('masks of the kernel', () => {
-  expect(parseCpuMask('ff').toString()).toBe('0-7');
-  expect(parseCpuMask('00000001,80000000').toString()).toBe('31-32');
-  const ids = fc.uniqueArray(fc.integer({ min: 0, max: 300 }), { minLength: 1 });
-  fc.assert(
-    fc.property(ids, (list) => {
-      const set = CpuSet.of(list);
-      expect(parseCpuMask(formatCpuMask(set)).toString()).toBe(set.toString());
-    }),
-  );
 });
 
 test('the interrupts of this machine are read', async () => {

@@ -6,10 +6,9 @@ import { Faults } from '../../../../src/app/alarms/faults';
 import type { Config } from '../../../../src/app/config';
 import { IrqSteering, type IrqSteeringParts } from '../../../../src/app/irq-affinity/irq-steering';
 import { DaemonEvents } from '../../../../src/app/transaction/daemon-events';
-import { parseCpuList, type CpuSet } from '../../../../src/core/cpuset';
 import type { NodeView } from '../../../../src/core/model/node-view';
 import { DEFAULT_IRQ } from '../../../../src/core/irq-affinity/plan-irq-affinity';
-import { formatCpuMask } from '../../../../src/host/proc/irq-affinity';
+import { formatCpuMask, parseCpuList, type CpuSet } from '../../../../src/core/cpuset';
 
 export interface SteeringOptions extends Partial<Pick<IrqSteeringParts, 'move' | 'fs'>> {
   readonly stateDir: string;

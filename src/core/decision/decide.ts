@@ -5,18 +5,10 @@ import { findContainerSpec } from '../model/pod-spec';
 import { DEFAULT_KIND } from '../model/policies';
 import { KINDS } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
-import {
-  amountsAsked,
-  entitle,
-  POLICIES,
-  readChoice,
-  remarkUnfollowed,
-  resize,
-  withoutSum,
-  type Decision,
-  type Entitled,
-  type Snapshot,
-} from '../policy';
+import { POLICIES, resize, type Decision, type Snapshot } from '../policy';
+import { amountsAsked } from './amounts-asked';
+import { entitle, withoutSum, type Entitled } from './entitlement';
+import { readChoice, remarkUnfollowed } from './scheduled-choice';
 import { isMisplaced, snapshotFor, snapshotOfRunning } from './snapshot';
 
 /** Maximum length of a name in the key of an assignment: a key can't be cut. */

@@ -5,7 +5,7 @@ import type { ChosenPolicy } from '../model/policies';
 import type { Settings } from '../model/settings';
 import type { ResolvedPod } from '../model/spec-book';
 import { countHeldBySpec, podMilliCpuOf, withoutSum } from './entitlement';
-import type { PinRequest } from './policy';
+import type { PinRequest } from '../policy';
 
 /** The amounts that a container with CPUs of its own asks for. `runs`: it was created before. */
 export function amountsAsked(

@@ -11,7 +11,7 @@ import type { ResolvedPod } from '../model/spec-book';
 import { sum } from '../sum';
 import type { Topology } from '../topology';
 import { entitledBySpec, podMilliCpuOf, SCHEDULED_POLICIES } from './entitlement';
-import type { PinRequest, Snapshot } from './policy';
+import type { PinRequest, Snapshot } from '../policy';
 
 /** The part of the scheduler's choice that a request follows, and what is not followed of it. */
 interface Choice {
