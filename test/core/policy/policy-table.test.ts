@@ -30,7 +30,7 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
 const NAMED_ELSEWHERE: Readonly<Record<string, string>> = {
   'src/core/identity/document.ts': 'the kinds in the file that a container reads',
   'src/core/model/pool-view.ts': 'the placement that an assignment is shown as',
-  'src/core/transition/': 'a claim on CPUs that has the name of a policy',
+  'src/core/decision/snapshot.ts': 'a claim on CPUs that has the name of a policy',
   'src/admin/': 'the gRPC messages and metrics have values of their own for kinds and placements',
   'src/app/config/': 'the default of an option',
   'src/app/node/': "the kubelet's own CPU manager policy",
