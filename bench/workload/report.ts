@@ -28,7 +28,7 @@ const OTHERS: readonly (readonly [string, Measure])[] = [
 ];
 
 const workOf = (whole: number): readonly [string, Measure] => [
-  'work without a pause, % of a whole CPU',
+  'throughput without pauses, % of an undisturbed CPU',
   ({ unitsPerSecond }) => (unitsPerSecond / whole) * 100,
 ];
 
@@ -37,8 +37,14 @@ export const neighboursTable = (visits: Visits, whole: number): string =>
   formatTable(visits, [
     ...RESPONSES,
     workOf(whole),
-    ['work of the neighbours beside requests, CPUs', ({ neighbours }) => neighbours.besideRequests / whole],
-    ['the same beside work without a pause, CPUs', ({ neighbours }) => neighbours.besideWork / whole],
+    [
+      'throughput of the neighbours while it answers requests, CPUs',
+      ({ neighbours }) => neighbours.besideRequests / whole,
+    ],
+    [
+      'throughput of the neighbours while it works without pauses, CPUs',
+      ({ neighbours }) => neighbours.besideWork / whole,
+    ],
     ...OTHERS,
   ]);
 

@@ -14,13 +14,13 @@ export interface Scenario {
   readonly hasBackground?: boolean;
 }
 
-const pinned: Scenario = { name: 'pinned, beside neighbours', isPinned: true, hasNeighbours: true };
+const pinned: Scenario = { name: 'pinned, with neighbours', isPinned: true, hasNeighbours: true };
 
 export const BESIDE_NEIGHBOURS: readonly Scenario[] = [
   { name: 'shared, alone', isPinned: false, hasNeighbours: false },
-  { name: 'shared, beside neighbours', isPinned: false, hasNeighbours: true },
+  { name: 'shared, with neighbours', isPinned: false, hasNeighbours: true },
   pinned,
-  { ...pinned, name: 'and the host kept off', isHostKeptOff: true },
+  { ...pinned, name: 'pinned, and programs of the host moved away', isHostKeptOff: true },
 ];
 
 export const BUSY_DISK: readonly Scenario[] = [

@@ -13,7 +13,7 @@ export const ROWS: readonly CommandRow[] = [
   // On a node, from a checkout
   { command: /^install (-D )?-m \d+ (dist|deploy)\//, file: 'test/docs/commands.test.ts', by: 'playBlock(' },
   { command: /^ln -s cpusetd /, file: 'test/docs/commands.test.ts', by: 'playBlock(' },
-  { command: /^rm \/(etc|var)\//, file: 'test/docs/commands.test.ts', by: 'playBlock(' },
+  { command: /^rm (-f )?\/(etc|var)\//, file: 'test/docs/commands.test.ts', by: 'playBlock(' },
   { command: /^systemctl (enable|disable) /, file: 'test/docs/play-block.ts', by: "--root='${stage}'" },
   {
     command: /^systemctl daemon-reload$/,

@@ -220,14 +220,15 @@ describe('blocks that are run', () => {
     expect(play('install.md', stage, 'import-kubelet --config')).toEqual([
       'systemctl stop kubelet',
       `cpusetd state import-kubelet --config ${stage}/etc/cpusetd.yaml ${file}`,
-      'systemctl start cpusetd',
+      'systemctl daemon-reload',
+      'systemctl enable --now cpusetd',
       'cpusetd health nri',
       'systemctl start kubelet',
     ]);
     expect(existsSync(file)).toBe(false);
-    expect(play('install.md', stage, 'export-kubelet >')).toEqual([
+    expect(play('install.md', stage, 'export-kubelet --config')).toEqual([
       'systemctl stop kubelet cpusetd',
-      'cpusetd state export-kubelet',
+      `cpusetd state export-kubelet --config ${stage}/etc/cpusetd.yaml`,
       'systemctl daemon-reload',
       'systemctl disable cpusetd',
       'systemctl start kubelet',
@@ -243,6 +244,7 @@ describe('blocks that are run', () => {
     ])('%s enables what it installs', (page, links) => {
       const stage = join(folder, `enabled-${page.replaceAll(/\W/g, '-')}`);
       play(page, stage, 'install -m');
+      if (page === 'cri-proxy.md') play(page, stage, 'systemctl enable');
       for (const link of links)
         expect(readlinkSync(join(stage, 'etc/systemd/system', link))).toBe(`/etc/systemd/system/${link.split('/')[1]}`);
     });

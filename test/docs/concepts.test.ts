@@ -61,7 +61,7 @@ test.each([
 });
 
 test('the causes of a drift are those of the code', () => {
-  const [, sentence = ''] = /names the probable \[cause\][^:]*:([^.]*)\./.exec(page) ?? [];
+  const [, sentence = ''] = /names\s+the\s+probable\s+\[cause\][^:]*:([^.]*)\./.exec(page) ?? [];
   const named = [...sentence.matchAll(/`([^`]+)`/g)].map(([, cause]) => cause!);
   expect(named.sort()).toEqual([...DRIFT_CAUSES].sort());
 });

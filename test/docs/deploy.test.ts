@@ -466,7 +466,7 @@ describe('the drop-in of kubelet.service', () => {
     const page = readPage('install.md');
     const path = 'kubelet.service.d/10-cpusetd.conf';
     expect(page).toContain(`install -D -m 0644 deploy/${path} /etc/systemd/system/${path}`);
-    expect(page).toContain(`rm /etc/systemd/system/${path}`);
+    expect(page).toContain(`rm -f /etc/systemd/system/${path}`);
   });
 
   /** Runs the wait with a stand-in for `cpusetd health nri` that answers 1, and 0 from this call on. */

@@ -12,7 +12,7 @@ interface KubeObject {
   readonly kind: string;
 }
 
-const objects = [...page.matchAll(/```yaml\n([^]*?)```/g)]
+const objects = [...page.slice(page.indexOf('\n## Rules and actions\n')).matchAll(/```yaml\n([^]*?)```/g)]
   .flatMap(([, text]) => parseAllDocuments(text!).map((document) => document.toJS() as KubeObject))
   .map((object) => ({ ...object, metadata: { uid: 'u', ...(object as { metadata?: object }).metadata } }));
 const ofKind = (kind: string): unknown => objects.find((object) => object.kind === kind);
@@ -33,12 +33,12 @@ test('the three objects are a rule that throttles the pods of its PodQOS', () =>
   expect(objects).toHaveLength(3);
 });
 
-test('the table of metrics says which of them throttle, and for which a gap is closed', () => {
+test('the table of metrics says which of them throttle, and until an excess is gone', () => {
   const rows = readTable(page, '## Rules and actions');
   expect(rows).toHaveLength(3);
   for (const [cell = '', throttles = '', , until = ''] of rows)
     for (const name of cell.match(/\b[a-z]+(?:_[a-z]+)+\b/g)!) {
       expect([name, isThrottleMetric(name)]).toEqual([name, throttles.startsWith('yes')]);
-      expect([name, resourceOf(name) !== undefined]).toEqual([name, until.includes('gap')]);
+      expect([name, resourceOf(name) !== undefined]).toEqual([name, until.includes('excess')]);
     }
 });

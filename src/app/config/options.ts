@@ -408,7 +408,7 @@ export const OPTIONS = {
   executeExcess: option({
     type: percent({ max: 100 }),
     default: '10%',
-    description: 'how much more than the gap to the threshold an action aims to release',
+    description: 'how much more than the excess over the threshold an action aims to release',
     change: 'live',
   }),
   nodeResource: option({
