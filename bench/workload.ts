@@ -8,8 +8,8 @@
  * without a pause, to measure throughput; 100 % is what calibration found for a CPU that nothing disturbs, the least of
  * many tries. Neighbours are two threads for each CPU, in burstable containers whose requests fill the node. All do the
  * same unit of work, which touches no memory. Without cpusetd, all are on all CPUs, as with the kubelet's policy
- * `none`. A busy disk is a process on the reserved CPU that writes 4 kB with fdatasync. "Programs of the host moved away"
- * means that all programs outside of the containers have the reserved CPU as affinity during the visit, as
+ * `none`. A busy disk is a process on the reserved CPU that writes 4 kB with fdatasync. "Programs of the host moved
+ * away" means that all programs outside of the containers have the reserved CPU as affinity during the visit, as
  * `CPUAffinity=` of systemd would do, and get their own back after it.
  *
  * All scenarios are visited in each round, forwards and backwards in turn, so that a drift of the machine is in the

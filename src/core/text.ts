@@ -11,7 +11,7 @@ export function plural(count: number, noun: string, many = `${noun}s`): string {
 /**
  * A part of a whole with its verb: `1 of 2 CPUs is`, `0 of 1 CPU is`, `0 of 2 CPUs are`. `noun`: the noun of the whole.
  */
-export function partIsOrAre(part: number, whole: number, noun: string): string {
+export function partWithVerb(part: number, whole: number, noun: string): string {
   return `${part} of ${plural(whole, noun)} ${whole === 1 ? 'is' : isOrAre(part)}`;
 }
 

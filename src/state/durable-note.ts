@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { replaceDurably, syncDirectory } from './durable-write';
+import { replaceDurably, syncDirectory } from '../files/durable-write';
 import { openEnvelope, seal, WRONG_SEAL } from './envelope';
 import { Fields, ShapeError } from './fields';
 import { nodeFsOps, type FsOps } from '../files/fs-ops';

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { systemCodeOf } from '../core/system-errors';
-import { explainFsError, makeDirectoryDurably, syncDirectory, tryToRemove, writeDurably } from './durable-write';
+import { explainFsError, makeDirectoryDurably, syncDirectory, tryToRemove, writeDurably } from '../files/durable-write';
 import { nodeFsOps, type FsOps } from '../files/fs-ops';
 import { MAX_STATE_BYTES } from './document';
 import { backupAs, quarantine, type BackupOutcome } from './quarantine';

@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path';
 import { systemCodeOf } from '../core/system-errors';
-import { explainFsError, syncDirectory, tryToRemove } from './durable-write';
+import { explainFsError, syncDirectory, tryToRemove } from '../files/durable-write';
 import type { FsOps } from '../files/fs-ops';
 
 const MAX_BAD_FILES = 8;

@@ -1,5 +1,5 @@
 import { systemCodeOf } from '../core/system-errors';
-import { explainFsError } from './durable-write';
+import { explainFsError } from '../files/durable-write';
 import type { FsOps } from '../files/fs-ops';
 
 /** Faults of the process or the machine: the file may be perfectly good. */

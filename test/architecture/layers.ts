@@ -10,7 +10,7 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   nri: ['wire', 'net', 'gen'],
   'nri-events': ['core', 'nri', 'wire', 'gen'],
   cri: ['core', 'wire', 'net', 'gen'],
-  host: ['core', 'qos', 'files', 'state'],
+  host: ['core', 'qos', 'files'],
   kube: ['core', 'qos', 'net'],
   admin: ['core', 'qos', 'state', 'net', 'gen'],
   scheduling: ['core', 'files', 'net', 'kube'],

@@ -1,5 +1,5 @@
 import { CpuSet } from '../../src/core/cpuset';
-import { formatCpuShare, formatMemory, formatPercent, formatQuota, partIsOrAre, plural } from '../../src/core/text';
+import { formatCpuShare, formatMemory, formatPercent, formatQuota, partWithVerb, plural } from '../../src/core/text';
 import { refuseForLack, refuseSplitCores } from '../../src/core/policy/refusals';
 import { createRoom } from '../../src/core/policy/room';
 import { snapshotFor } from '../../src/core/decision/snapshot';
@@ -47,7 +47,7 @@ test.each([
   [1, 2, '1 of 2 CPUs is'],
   [2, 2, '2 of 2 CPUs are'],
 ])('%d of a whole of %d: the verb goes with the part, and with a whole of one', (part, whole, want) => {
-  expect(partIsOrAre(part, whole, 'CPU')).toBe(want);
+  expect(partWithVerb(part, whole, 'CPU')).toBe(want);
 });
 
 test('a refusal of one CPU reads as one', () => {

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { nodeFsOps } from '../../src/state';
+import { nodeFsOps } from '../../src/files/fs-ops';
 import {
   actingNode,
   EVICT,

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openStateFile, openStateStore, inspectState, type FsOps } from '../../src/state';
+import type { FsOps } from '../../src/files/fs-ops';
+import { openStateFile, openStateStore, inspectState } from '../../src/state';
 import { assignmentOf } from './support/assignments';
 import { dieBefore, inShortWrites, watchOps } from './support/fs-doubles';
 import { PowerCutDisk } from './support/power-cut-disk';

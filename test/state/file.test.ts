@@ -14,7 +14,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { defineAsRoot, defineWithPrerequisite } from '../support/not-run';
-import { nodeFsOps, openStateFile, type FsOps, type StateFile } from '../../src/state';
+import { nodeFsOps, type FsOps } from '../../src/files/fs-ops';
+import { openStateFile, type StateFile } from '../../src/state';
 import { fsError, watchOps } from './support/fs-doubles';
 import { useTempDirs } from './support/temp-dir';
 

@@ -1,6 +1,7 @@
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { inspectState, nodeFsOps, openStateStore, type StateStore } from '../../src/state';
+import { nodeFsOps } from '../../src/files/fs-ops';
+import { inspectState, openStateStore, type StateStore } from '../../src/state';
 import { assignmentOf } from './support/assignments';
 import { fsError } from './support/fs-doubles';
 import { useTempDirs } from './support/temp-dir';

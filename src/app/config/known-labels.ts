@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { readBounded } from '../../files/read-bounded';
-import { nodeFsOps, replaceDurably } from '../../state';
+import { replaceDurably } from '../../files/durable-write';
+import { nodeFsOps } from '../../files/fs-ops';
 
 /** The labels of our Node. */
 export type NodeLabels = Readonly<Record<string, string>>;

@@ -1,7 +1,9 @@
 import type { KnownIrqs } from '../../core/irq-affinity/plan-irq-affinity';
 import { CpusetdError } from '../../core/errors';
 import { systemCodeOf } from '../../core/system-errors';
-import { explainFsError, type FsOps, type IrqAffinities } from '../../state';
+import { explainFsError } from '../../files/durable-write';
+import type { FsOps } from '../../files/fs-ops';
+import type { IrqAffinities } from '../../state';
 import type { DaemonContext } from '../context';
 import { OWED } from '../owed-effects/owed';
 import { OwedNote } from '../owed-effects/owed-note';

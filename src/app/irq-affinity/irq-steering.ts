@@ -10,7 +10,7 @@ import {
 } from '../../core/irq-affinity/plan-irq-affinity';
 import { listProcessNames, readBootId, readIrqs, TimeSlices } from '../../host';
 import { pause } from '../../net/pause';
-import type { FsOps } from '../../state';
+import type { FsOps } from '../../files/fs-ops';
 import type { DaemonContext } from '../context';
 import { undoWithin } from '../owed-effects/undo-within';
 import { IrqAffinitiesNote } from './irq-affinities-note';

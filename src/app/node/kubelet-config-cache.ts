@@ -4,7 +4,8 @@ import { CpusetdError } from '../../core/errors';
 import { canPin } from '../../core/model/settings';
 import { readKubeletConfig, type KubeletConfig } from '../../kube/kubelet/kubelet-config';
 import { readBounded } from '../../files/read-bounded';
-import { nodeFsOps, replaceDurably } from '../../state';
+import { replaceDurably } from '../../files/durable-write';
+import { nodeFsOps } from '../../files/fs-ops';
 import { messageOf } from '../alarms/faults';
 import type { Config, PlaceOf } from '../config';
 

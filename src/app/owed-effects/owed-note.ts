@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { systemCodeOf } from '../../core/system-errors';
-import { DurableNote, explainFsError, nodeFsOps, type FsOps, type SetAside } from '../../state';
+import { explainFsError } from '../../files/durable-write';
+import { nodeFsOps, type FsOps } from '../../files/fs-ops';
+import { DurableNote, type SetAside } from '../../state';
 import type { Alarms } from '../alarms/alarms';
 import type { Owed } from './owed';
 import { showSetAside } from './set-aside';

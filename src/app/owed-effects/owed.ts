@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { nodeFsOps, type FsOps } from '../../files/fs-ops';
 import {
   irqAffinitiesFormat,
   listSetAside,
-  nodeFsOps,
   publishedOnNodeFormat,
   takenCpusFormat,
-  type FsOps,
   type NoteFormat,
 } from '../../state';
 import { qosActionsFormat } from './qos-actions';

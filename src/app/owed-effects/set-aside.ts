@@ -1,5 +1,6 @@
 import { basename, join } from 'node:path';
-import { listSetAside, nodeFsOps, type FsOps } from '../../state';
+import { nodeFsOps, type FsOps } from '../../files/fs-ops';
+import { listSetAside } from '../../state';
 import type { Alarms } from '../alarms/alarms';
 import { OWED, type Owed } from './owed';
 

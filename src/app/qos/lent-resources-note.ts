@@ -1,4 +1,5 @@
-import type { FsOps, PublishedOnNode } from '../../state';
+import type { FsOps } from '../../files/fs-ops';
+import type { PublishedOnNode } from '../../state';
 import type { DaemonContext } from '../context';
 import { OWED } from '../owed-effects/owed';
 import { OwedNote } from '../owed-effects/owed-note';

@@ -1,5 +1,5 @@
 import { systemCodeOf } from '../../core/system-errors';
-import { explainFsError } from '../../state';
+import { explainFsError } from '../../files/durable-write';
 import type { DaemonContext } from '../context';
 import type { QosActionsNote } from './qos-actions-note';
 

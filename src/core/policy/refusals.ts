@@ -2,7 +2,7 @@ import { leastLeftIn } from './left-to-followers';
 import type { Room } from './room';
 import type { Decision, Snapshot } from './policy';
 import { countCpus, type GrantOptions } from './grant-options';
-import { partIsOrAre, plural } from '../text';
+import { partWithVerb, plural } from '../text';
 import { describeBarred, barredCpus, threadsPerCore } from '../topology';
 
 /** full-pcpus-only, and the cores that can be given now are of the wrong sizes. */
@@ -45,8 +45,8 @@ export function refuseForLack(
     kind: 'refuse',
     code: 'RESOURCE_EXHAUSTED',
     because:
-      `asked for ${countCpus(grant, count)}, ${most} can be given now: ${partIsOrAre(free.size, allocatable, 'allocatable CPU')} free, ` +
-      `${partIsOrAre(reserved, topology.online.size, `${topology.confinement ? 'usable' : 'online'} CPU`)} reserved` +
+      `asked for ${countCpus(grant, count)}, ${most} can be given now: ${partWithVerb(free.size, allocatable, 'allocatable CPU')} free, ` +
+      `${partWithVerb(reserved, topology.online.size, `${topology.confinement ? 'usable' : 'online'} CPU`)} reserved` +
       (reasons.length > 0 ? ` (${reasons.join('; ')})` : ''),
   };
 }

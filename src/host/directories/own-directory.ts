@@ -1,7 +1,8 @@
 import { closeSync, constants, fchmodSync, fstatSync, openSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { meaningOf, systemCodeOf } from '../../core/system-errors';
-import { makeDirectoryDurably, nodeFsOps } from '../../state';
+import { makeDirectoryDurably } from '../../files/durable-write';
+import { nodeFsOps } from '../../files/fs-ops';
 import { HostError } from '../host-error';
 
 /** A lock or a directory that the daemon needs is not available. The message says which. */

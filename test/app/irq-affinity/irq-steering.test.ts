@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { buildSync } from 'esbuild';
 import { isOwed, OWED } from '../../../src/app/owed-effects/owed';
 import type { IrqWriteOutcome } from '../../../src/host';
-import { nodeFsOps } from '../../../src/state';
+import { nodeFsOps } from '../../../src/files/fs-ops';
 import { fsError } from '../../state/support/fs-doubles';
 import { useTempDirs } from '../../state/support/temp-dir';
 import { waitUntil } from '../../support/wait-until';

@@ -7,7 +7,7 @@ import { isOwed, OWED, type Owed } from '../../../src/app/owed-effects/owed';
 import { OwedNote } from '../../../src/app/owed-effects/owed-note';
 import { showSetAside } from '../../../src/app/owed-effects/set-aside';
 import { undoWithin } from '../../../src/app/owed-effects/undo-within';
-import { nodeFsOps, type FsOps } from '../../../src/state';
+import { nodeFsOps, type FsOps } from '../../../src/files/fs-ops';
 import { fsError } from '../../state/support/fs-doubles';
 import { useTempDirs } from '../../state/support/temp-dir';
 

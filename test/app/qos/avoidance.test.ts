@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { nodeFsOps } from '../../../src/state';
+import { nodeFsOps } from '../../../src/files/fs-ops';
 import { fsError } from '../../state/support/fs-doubles';
 import { useTempDirs } from '../../state/support/temp-dir';
 import {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isOwed, OWED } from '../../../src/app/owed-effects/owed';
 import { REMOVE_MS } from '../../../src/app/qos/node-resources-job';
 import { KubeError } from '../../../src/kube';
-import { nodeFsOps } from '../../../src/state';
+import { nodeFsOps } from '../../../src/files/fs-ops';
 import { fsError, watchOps } from '../../state/support/fs-doubles';
 import { useTempDirs } from '../../state/support/temp-dir';
 import { createRandom } from '../../support/random';

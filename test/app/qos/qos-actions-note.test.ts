@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { isOwed, OWED } from '../../../src/app/owed-effects/owed';
 import { QosActionsNote } from '../../../src/app/qos/qos-actions-note';
 import type { Throttle } from '../../../src/qos/avoidance/situation';
-import { nodeFsOps, type FsOps } from '../../../src/state';
+import { nodeFsOps, type FsOps } from '../../../src/files/fs-ops';
 import { dieBefore, fsError } from '../../state/support/fs-doubles';
 import { useTempDirs } from '../../state/support/temp-dir';
 import { actingNode, FakeNode, NOTE_FILE } from './support/acting-node';

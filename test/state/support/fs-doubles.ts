@@ -1,4 +1,4 @@
-import { nodeFsOps, type FsOps } from '../../../src/state';
+import { nodeFsOps, type FsOps } from '../../../src/files/fs-ops';
 
 /** The error with which Node reports a failed system call. */
 export function fsError(code: string): Error {

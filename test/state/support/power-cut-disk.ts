@@ -1,4 +1,4 @@
-import type { FsOps } from '../../../src/state';
+import type { FsOps } from '../../../src/files/fs-ops';
 import { fsError } from './fs-doubles';
 
 interface Inode {

@@ -20,7 +20,7 @@ import type { PodActionEvent } from '../../../../src/qos/avoidance/pod-event';
 import type { Throttle } from '../../../../src/qos/avoidance/situation';
 import type { AvoidanceAction, PodQos, QosPod, QosRule } from '../../../../src/qos/objects/objects';
 import type { Metrics, Series } from '../../../../src/qos/usage/metrics';
-import type { FsOps } from '../../../../src/state';
+import type { FsOps } from '../../../../src/files/fs-ops';
 import { readable } from '../../../support/container-cgroups';
 
 export const PERIOD_US = 100_000;

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { meaningOf, systemCodeOf } from '../core/system-errors';
-import type { FsOps } from '../files/fs-ops';
+import type { FsOps } from './fs-ops';
 
 /**
  * Makes the file and returns when its content is durable; its name becomes durable with `syncDirectory`. A leftover, a
