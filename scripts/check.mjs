@@ -30,7 +30,7 @@ leaveHook();
 if (changed.length === 0) {
   console.log(values.staged ? 'no file is staged' : 'no file differs: --base COMMIT compares with another commit');
 } else {
-  console.log(`${changed.length} changed files`);
+  console.log(changed.length === 1 ? '1 changed file' : `${changed.length} changed files`);
   process.exitCode = (await runChecks()) ? 0 : 1;
 }
 
@@ -38,6 +38,8 @@ if (changed.length === 0) {
 async function runChecks() {
   const code = changed.filter((path) => /\.([cm]?js|ts)$/.test(path));
   const tests = listNearestTests(root, changed);
+  if (tests.length === 0)
+    console.log('no test is near: `npm test` runs those that depend on a change from further away');
   const bin = (/** @type {string} */ name) => join(root, 'node_modules/.bin', name);
   /** @type {(Step & { files: string[] })[]} */
   const steps = [

@@ -5,7 +5,6 @@
 //
 // It prints the counts, and ends with 1 when a difference is of no kind of docs/conformance.md. It needs Go and a
 // module proxy.
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +13,7 @@ import { build } from 'esbuild';
 import { ensureGoPrograms } from './go-programs/build.mjs';
 import { nodeBundle } from './shared/bundle.mjs';
 import { logToStderr } from './shared/log.mjs';
+import { runChild } from './shared/run-child.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { values } = parseArgs({
@@ -33,7 +33,7 @@ try {
     // Fixtures are found from the folder of their reader.
     define: { __dirname: JSON.stringify(join(root, 'test/conformance')) },
   });
-  const { status } = spawnSync(process.execPath, [bundle, dir, `${decisions}`, `${seed}`], { stdio: 'inherit' });
+  const { status } = await runChild(process.execPath, [bundle, dir, `${decisions}`, `${seed}`], { cwd: root });
   process.exitCode = status ?? 1;
 } finally {
   rmSync(scratch, { recursive: true });

@@ -1,7 +1,7 @@
 // npm run e2e:faults: the faults that the tests inject, with the expected and the observed behaviour, as a table.
-import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { buildAll } from './build.mjs';
+import { runChild } from './shared/run-child.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 await buildAll({ onlyIfStale: true });
@@ -14,5 +14,5 @@ const jest = [
   '--testPathPatterns',
   'test/e2e/faults/',
 ];
-const { status } = spawnSync('npx', jest, { stdio: 'inherit', cwd: root });
+const { status } = await runChild('npx', jest, { cwd: root });
 process.exitCode = status ?? 1;

@@ -7,7 +7,7 @@
 // default is all. URL is the folder that the files will be downloaded from; krew's manifest names it. The time of all
 // files is SOURCE_DATE_EPOCH, by default that of the last commit. The Node that builds is the one of the image, since
 // the bytes of compressed parts depend on it; --this-node takes the one that runs.
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -30,6 +30,7 @@ import { makeTarball } from './release/tarball.mjs';
 import { messageOf } from './shared/errors.mjs';
 import { withHeartbeat } from './shared/heartbeat.mjs';
 import { logToStderr as log } from './shared/log.mjs';
+import { runChild } from './shared/run-child.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 const parts = ['tarball', 'deb', 'krew', 'chart', 'image'];
@@ -55,7 +56,7 @@ try {
   ensureDependencies(root);
   if (values['this-node'] || process.version === `v${releaseNode}`)
     await release(resolve(values.out), wanted, downloadUrl);
-  else process.exitCode = runWithReleaseNode();
+  else process.exitCode = await runWithReleaseNode();
 } catch (error) {
   console.error(`release: ${messageOf(error)}`);
   process.exitCode = 1;
@@ -68,9 +69,9 @@ function refuseDirtyTree() {
   throw new Error(`the tree is not clean; commit this, or give --allow-dirty for a trial:\n${changed}`);
 }
 
-function runWithReleaseNode() {
+async function runWithReleaseNode() {
   const node = nodeProgram(ensureNode(releaseNode, { log }));
-  const { status } = spawnSync(node, process.argv.slice(1), { stdio: 'inherit' });
+  const { status } = await runChild(node, process.argv.slice(1), { cwd: process.cwd() });
   return status ?? 1;
 }
 

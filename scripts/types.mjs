@@ -5,11 +5,11 @@
 //
 // With --watch it goes on: after a change it checks the changed files and those that import them, but not those behind
 // these. The files of the page and scripts in JavaScript are left out.
-import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { isMain } from './shared/is-main.mjs';
+import { runChild } from './shared/run-child.mjs';
 
 /** The projects of TypeScript, and the files that each has. */
 const projects = [
@@ -39,7 +39,7 @@ if (isMain(import.meta.url)) {
   const { values } = parseArgs({ options: { watch: { type: 'boolean', default: false } } });
   for (const { command } of values.watch ? [watchCommand(root)] : listTypeCommands(root)) {
     const [program, ...args] = command;
-    const { status } = spawnSync(program, args, { cwd: root, stdio: 'inherit' });
+    const { status } = await runChild(program, args, { cwd: root });
     if (status !== 0) process.exitCode = status ?? 1;
   }
 }

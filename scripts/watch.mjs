@@ -55,7 +55,7 @@ async function settle() {
 async function runTests(files) {
   const there = files.filter((path) => existsSync(join(root, path)));
   const tests = listNearestTests(root, there);
-  console.log(`\n${there.join(', ')}: ${tests.length} test files`);
+  console.log(`\n${there.join(', ')}: ${tests.length === 0 ? 'no test is near' : `${tests.length} test files`}`);
   if (tests.length === 0) return true;
   const args = ['node_modules/jest/bin/jest.js', '--selectProjects', 'unit', 'conformance', '--runTestsByPath'];
   running = spawn(process.execPath, [...args, ...tests], { cwd: root, stdio: 'inherit' });

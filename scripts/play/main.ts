@@ -61,7 +61,7 @@ async function main(): Promise<number> {
   };
   let closed: Promise<readonly string[]> | undefined;
   const close = (): Promise<readonly string[]> => (closed ??= session.node.close());
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.once(signal, () => void close().finally(() => process.exit(130)));
   try {
     say(describeNode(session.node));

@@ -1,8 +1,8 @@
 // Bundles for Node, made with esbuild.
-import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
+import { runChild } from './run-child.mjs';
 
 /** The options that all bundles share. @satisfies {import('esbuild').BuildOptions} */
 export const nodeBundle = /** @type {const} */ ({
@@ -54,7 +54,9 @@ export const listInputs = ({ outputs }) =>
 export async function bundleAndRun(root, { entry, name, args = [] }) {
   const outfile = join(root, 'dist', `${name}-${process.pid}.js`); // another process may run the same
   await build({ ...nodeBundle, absWorkingDir: root, entryPoints: [entry], outfile });
-  const { status, signal } = spawnSync(process.execPath, [outfile, ...args], { stdio: 'inherit', cwd: root });
-  rmSync(outfile, { force: true });
-  return { status, signal };
+  try {
+    return await runChild(process.execPath, [outfile, ...args], { cwd: root });
+  } finally {
+    rmSync(outfile, { force: true });
+  }
 }

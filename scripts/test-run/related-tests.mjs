@@ -8,7 +8,8 @@ const aboutPages = /^test\/docs\/(references|folder-tables)\./;
 
 /**
  * Finds the test files that a change touches: those that changed, import a changed file, import an index that exports
- * it, or name it, and those of all pages. Tests that depend on it through other modules are not among them.
+ * it, name it, or are in the folder that mirrors its folder; and for a page its own and those of all pages. Tests that
+ * depend on it through other modules are not among them.
  * @param {readonly string[]} changed
  * @param {readonly SourceFile[]} tests all test files
  * @param {readonly SourceFile[]} indexes all files named index.ts
@@ -19,6 +20,8 @@ export function findRelatedTests(changed, tests, indexes) {
   for (const index of indexes)
     if (listImports(index).some((name) => modules.has(name))) modules.add(toModule(index.path));
   const hasPage = changed.some((path) => path.endsWith('.md'));
+  const mirrors = new Set(changed.filter((path) => path.startsWith('src/')).map(mirrorOf));
+  const ofPages = new Set(changed.map((path) => /^docs\/([\w-]+)\.md$/.exec(path)?.[1]));
   const names = changed.filter((path) => !path.endsWith('.ts')).map((path) => path.split('/').slice(-2).join('/'));
   return tests
     .filter(
@@ -26,10 +29,18 @@ export function findRelatedTests(changed, tests, indexes) {
         changed.includes(test.path) ||
         listImports(test).some((name) => modules.has(name)) ||
         names.some((name) => test.text.includes(name)) ||
+        mirrors.has(dirname(test.path)) ||
+        ofPages.has(/^test\/docs\/([\w-]+)\.test\.ts$/.exec(test.path)?.[1] ?? '') ||
         (hasPage && aboutPages.test(test.path)),
     )
     .map(({ path }) => path);
 }
+
+/**
+ * The folder of tests that mirrors the folder of a source.
+ * @param {string} path
+ */
+const mirrorOf = (path) => dirname(path).replace(/^src\b/, 'test');
 
 /**
  * A path as imports name it: without its ending, and without the index of a folder.

@@ -76,7 +76,11 @@ export const ROWS: readonly CommandRow[] = [
   { command: /^git config core\.hooksPath /, file: 'test/scripts/precommit.test.ts', by: 'listCommands(' },
   { command: /^git commit --no-verify$/, file: 'test/scripts/precommit.test.ts', by: "'--no-verify'" },
   { command: /^printf run db 4/, file: 'test/play/play.test.ts', by: 'CONTRIBUTING.md' },
-  { command: /^grep -rn full-pcpus-only src docs$/, file: 'test/scripts/first-change.test.ts', by: "'grep', ['-rn'" },
+  {
+    command: /^grep -rnE full-pcpus-only\|fullPcpusOnly src docs$/,
+    file: 'test/scripts/first-change.test.ts',
+    by: "spawnSync('grep', words",
+  },
   // In a cluster; kubectl's own parser takes all but `apply`, without acting
   { command: /^kubectl (?!apply |cpuset |krew )/, file: 'test/e2e/deploy.test.ts', by: 'listKubectlCommands()' },
   { command: /^kubectl krew /, file: 'test/e2e/krew.test.ts', by: "plugin === 'krew'" },
@@ -115,6 +119,7 @@ export const NOT_RUN: readonly { readonly command: RegExp; readonly because: str
     command: /^skopeo copy /,
     because: 'it needs a registry of the operator; scripts/runtime/kinds.mjs copies with skopeo to CRI-O',
   },
+  { command: /^git switch -c even-cpus-only$/, because: 'it makes a branch for the example of CONTRIBUTING.md' },
   { command: /^git clone URL cpusetd$/, because: 'the project has no public address: docs/release.md' },
   { command: /^cd cpusetd$/, because: 'it goes to the clone' },
   { command: /^skopeo login$/, because: 'it asks for a secret' },

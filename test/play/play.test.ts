@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
@@ -33,6 +33,25 @@ async function play(args: readonly string[], lines: readonly string[]): Promise<
   });
   return { status, answers: new Map([['', first.trimEnd()], ...answers]), stderr };
 }
+
+test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+  '%s to it ends the daemon too, and leaves nothing',
+  async (signal) => {
+    const child = spawn(process.execPath, ['scripts/play.mjs', '--machine', '2x4x2-2numa'], { cwd: ROOT });
+    const said = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    let socket: string | undefined;
+    while (socket === undefined) {
+      const { value: line } = (await said.next()) as { value: string };
+      socket = /--admin-socket (\S+)/.exec(line)?.[1];
+    }
+    expect(existsSync(socket)).toBe(true);
+    const closed = once(child, 'close');
+    child.kill(signal);
+    await closed;
+    expect(existsSync(socket)).toBe(false);
+    expect(readdirSync(join(ROOT, 'dist')).filter((name) => name === `play-${child.pid!}.js`)).toEqual([]);
+  },
+);
 
 test('a session from a pipe: pods are pinned and refused, drift is repaired, and the commands answer', async () => {
   const { status, answers, stderr } = await play(

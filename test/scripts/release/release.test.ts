@@ -132,7 +132,7 @@ describe('two releases of one commit, in folders of other names, with another um
     cpSync(out, downloaded, { recursive: true });
     const scripts = listScripts(readPage('release.md')).filter((script) => /^tar -xzf|^sha256sum/.test(script));
     const calls = scripts.flatMap((script) => playBlock(script, { cwd: downloaded, stage }));
-    expect(calls).toEqual(['systemctl daemon-reload', 'systemctl enable --now cpusetd']);
+    expect(calls).toEqual(['cpusetd check', 'systemctl daemon-reload', 'systemctl enable --now cpusetd']);
     const [installed, units] = ['usr/local/bin/cpusetd', 'etc/systemd/system'].map((path) => join(stage, path));
     expect(execFileSync(installed!, ['--version'], { encoding: 'utf8' })).toBe(`${version}\n`);
     expect(existsSync(join(units!, 'cpusetd.service'))).toBe(true);
