@@ -53,12 +53,17 @@ async function checkReadme(major, variables) {
   const folder = copyTracked(`readme-${major}`, tracked);
   const stage = join(scratch, `stage-${major}`);
   for (const place of ['usr/local/bin', 'etc/systemd/system']) mkdirSync(join(stage, place), { recursive: true });
-  // The commands' own form: install -m MODE FILE PLACE; systemctl ... [UNIT]; cpusetd COMMAND.
+  // The commands' own form: install [-D] -m MODE FILE PLACE; systemctl ... [UNIT]; cpusetd COMMAND.
   const sudo = `#!/bin/sh -e
 case "$1 $2" in
   'install -m') test $# -eq 5; exec install -m "$3" "$4" "${stage}$5" ;;
+  'install -D') test $# -eq 6; exec install -D -m "$4" "$5" "${stage}$6" ;;
   'systemctl daemon-reload') ;;
   'systemctl enable') for unit; do :; done; exec test -f "${stage}/etc/systemd/system/$unit.service" ;;
+  # It says what this machine lacks, so the answer may be 1. Wrong usage would be 2.
+  'cpusetd check') shift; status=0
+    CPUSETD_CONFIG=${stage}/etc/cpusetd.yaml ${stage}/usr/local/bin/cpusetd "$@" || status=$?
+    exec test $status -le 1 ;;
   # Nothing serves here, so the answer is 1. Wrong usage would be 2.
   'cpusetd health') shift; status=0
     CPUSETD_ADMIN_SOCKET=${stage}/none ${stage}/usr/local/bin/cpusetd "$@" || status=$?
