@@ -1,88 +1,66 @@
-import type { Assignment } from '../model/assignment';
-import type { ContainerInfo } from '../model/events';
 import type { NodeView } from '../model/node-view';
-import { findContainerSpec } from '../model/pod-spec';
 import { DEFAULT_KIND } from '../model/policies';
 import { KINDS } from '../model/pool-view';
-import type { ResolvedPod } from '../model/spec-book';
 import { POLICIES, resize, type Decision, type Snapshot } from '../policy';
-import { amountsAsked } from './amounts-asked';
-import { entitle, withoutSum, type Entitled } from './entitlement';
-import { readChoice, remarkUnfollowed } from './scheduled-choice';
+import type { Asked } from './asked';
+import { followChoice, remarkUnfollowed } from './scheduled-choice';
 import { isMisplaced, snapshotFor, snapshotOfRunning } from './snapshot';
 
 /** Maximum length of a name in the key of an assignment: a key can't be cut. */
 const MAX_KEY_LENGTH = 253;
 
-/** The entitlement of a container, and the decision of its policy. */
-export interface PlacementDecision extends Entitled {
+/** What a container asks for, and the decision of its policy. */
+export interface PlacementDecision extends Asked {
   readonly decision: Decision;
 }
 
-/** The circumstances of a decision. */
-export interface Circumstances {
-  /** Only CPUs that its pod has are for it. */
-  readonly fromPod?: boolean;
-  /** It shares when it does not fit. By default as the operator chose. */
-  readonly mayShare?: boolean;
-  /**
-   * It runs already. CPUs that lie idle in its pod are not for it: the containers that had them may come back. The sum
-   * that its pod announced may be older than its own numbers. It is refused when it does not fit.
-   */
-  readonly runs?: boolean;
-  /**
-   * The assignment that it has, where it asks for another number of CPUs. It keeps these CPUs, and the policy that gave
-   * them.
-   */
-  readonly held?: Assignment;
-}
-
-/** Reads the container's entitlement, and decides on it by the container's policy. */
+/** Decides by the policy of a container. */
 export function decidePlacement(
   view: NodeView,
-  pod: ResolvedPod,
-  container: ContainerInfo,
+  asked: Asked,
   {
     fromPod = false,
-    held,
-    runs = held !== undefined,
-    mayShare = !runs && view.settings.onInsufficientCpu === 'share',
-  }: Circumstances = {},
+    mayShare = !asked.runs && view.settings.onInsufficientCpu === 'share',
+  }: {
+    /** Only CPUs that its pod has are for it. */
+    readonly fromPod?: boolean;
+    /** It shares when it does not fit. By default as the operator chose. */
+    readonly mayShare?: boolean;
+  } = {},
 ): PlacementDecision {
-  const now = runs ? withoutSum(pod) : pod;
-  const entitled = entitle(view.settings, now, container, held);
-  const { chosen, request, leftAlone, remarks } = entitled;
-  if (Math.max(pod.uid.length, container.name.length) > MAX_KEY_LENGTH) {
+  const { podUid, containerName, chosen, request, held, amounts, choice, remarks } = asked;
+  if (Math.max(podUid.length, containerName.length) > MAX_KEY_LENGTH) {
     const because = `the uid of the pod or the name of the container has more than ${MAX_KEY_LENGTH} characters, and Kubernetes makes no such`;
-    return { ...entitled, decision: { kind: 'refuse', code: 'INVALID_ARGUMENT', because } };
+    return { ...asked, decision: { kind: 'refuse', code: 'INVALID_ARGUMENT', because } };
   }
-  if (request.kind === 'conflict') {
-    const decision = { kind: 'refuse', code: 'FAILED_PRECONDITION', because: request.because } as const;
-    return { ...entitled, decision };
-  }
-  if (request.kind === 'shared') {
-    return { ...entitled, decision: { kind: 'share', because: request.because } };
-  }
-  const { count } = request;
-  const kind = held?.kind ?? (chosen.policy === 'none' ? DEFAULT_KIND : chosen.policy);
-  const whole = runs
-    ? snapshotOfRunning(view, pod, container.name, kind)
-    : snapshotFor(view, pod, container.name, kind);
-  const snapshot: Snapshot = {
-    ...whole,
-    ...(leftAlone === 'memory' && { leavesMemory: true as const }),
-    ...(fromPod && { free: whole.free.intersect(whole.ownedByPod) }),
-  };
-  const asked = amountsAsked(view.settings, pod, container, { chosen, count, runs });
-  if (held) return { ...entitled, decision: explainBound(snapshot, resize(snapshot, asked, kind)) };
-  const choice = readChoice(view, now, container, { chosen, count, snapshot });
-  const decision = explainBound(snapshot, POLICIES[chosen.policy](snapshot, { ...asked, ...choice.found }));
+  if (request.kind === 'conflict')
+    return { ...asked, decision: { kind: 'refuse', code: 'FAILED_PRECONDITION', because: request.because } };
+  if (!amounts) return { ...asked, decision: { kind: 'share', because: request.because } };
+  const snapshot = snapshotOf(view, asked, fromPod);
+  if (held) return { ...asked, decision: explainBound(snapshot, resize(snapshot, amounts, held.kind)) };
+  const chosenByScheduler = followChoice(choice, snapshot, choice.shared ? view.assignmentsOf(podUid) : []);
+  const decision = explainBound(snapshot, POLICIES[chosen.policy](snapshot, { ...amounts, ...chosenByScheduler }));
   const unfollowed = decision.kind === 'pin' && decision.unfollowed !== undefined ? [decision.unfollowed] : [];
   const fallsBack = mayShare && decision.kind === 'refuse' && decision.code !== 'INTERNAL';
   return {
-    ...entitled,
+    ...asked,
     decision: fallsBack ? { kind: 'share', because: `${decision.because}; on-insufficient-cpu is share` } : decision,
     remarks: [...remarks, ...choice.remarks, ...unfollowed.map(remarkUnfollowed)],
+  };
+}
+
+/** The view of the policy that decides. `fromPod`: only CPUs that its pod has are free. */
+function snapshotOf(
+  view: NodeView,
+  { podUid: uid, containerName, chosen: { policy }, leftAlone, held, runs }: Asked,
+  fromPod: boolean,
+): Snapshot {
+  const kind = held?.kind ?? (policy === 'none' ? DEFAULT_KIND : policy);
+  const whole = (runs ? snapshotOfRunning : snapshotFor)(view, { uid }, containerName, kind);
+  return {
+    ...whole,
+    ...(leftAlone === 'memory' && { leavesMemory: true as const }),
+    ...(fromPod && { free: whole.free.intersect(whole.ownedByPod) }),
   };
 }
 
@@ -90,8 +68,8 @@ export function decidePlacement(
  * Decides on a container before it runs: from the CPUs that its pod has, where these are enough, else from all that are
  * free.
  */
-export function decide(view: NodeView, pod: ResolvedPod, container: ContainerInfo): PlacementDecision {
-  return decideFromPod(view, pod, container) ?? decidePlacement(view, pod, container);
+export function decide(view: NodeView, asked: Asked): PlacementDecision {
+  return decideFromPod(view, asked) ?? decidePlacement(view, asked);
 }
 
 /**
@@ -99,17 +77,13 @@ export function decide(view: NodeView, pod: ResolvedPod, container: ContainerInf
  * of the rest of the pod are not known. The decision on CPUs that were planned for a pod is the one that planned them,
  * whatever is free by now.
  */
-export function decideFromPod(
-  view: NodeView,
-  pod: ResolvedPod,
-  container: ContainerInfo,
-): PlacementDecision | undefined {
-  const { count, planned } = view.holdingsOf(pod.uid);
-  if (count === 0) return undefined;
-  if (!findContainerSpec(pod.spec, container.name) && planned === 0) return undefined;
-  const own = view.assignmentFor(pod.uid, container.name);
+export function decideFromPod(view: NodeView, asked: Asked): PlacementDecision | undefined {
+  const { podUid, containerName, isInSpec } = asked;
+  const { count, planned } = view.holdingsOf(podUid);
+  if (count === 0 || (!isInSpec && planned === 0)) return undefined;
+  const own = view.assignmentFor(podUid, containerName);
   if (own && isMisplaced(view, own)) return undefined;
-  const decided = decidePlacement(view, pod, container, { fromPod: true, mayShare: false });
+  const decided = decidePlacement(view, asked, { fromPod: true, mayShare: false });
   const { decision } = decided;
   if (decision.kind !== 'pin' || KINDS[decision.assignmentKind].claim === 'numa-nodes') return undefined;
   // The container is created for the first time: the reason for its CPUs is that of the plan.

@@ -1,3 +1,4 @@
+import { readAsked } from '../decision/asked';
 import { CpuSet, tryParseCpuList } from '../cpuset';
 import { DEFAULT_PERIOD_US, wholeCpusOfShares } from '../inference/cri-numbers';
 import { cutText, type Assignment } from '../model/assignment';
@@ -8,7 +9,6 @@ import type { NodeView } from '../model/node-view';
 import { KINDS } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
 import { entitle, entitledCpus } from '../decision/entitlement';
-import { readSchedule } from '../decision/scheduled-choice';
 import { isSpreadAs, isWithinFloors, type Decision } from '../policy';
 import { decide } from '../decision/decide';
 import type { Draft } from './draft';
@@ -24,7 +24,7 @@ export type LiveCpusets = ReadonlyMap<string, CpuSet>;
 /** Places a container that exists already. It can't be refused: when it does not fit, it shares. */
 export function adoptContainer(draft: Draft, pod: ResolvedPod, container: ContainerInfo): void {
   const asked = restoreRequestedQuota(container);
-  const placed = placeContainer(draft, pod, asked, decide(draft.model, pod, asked));
+  const placed = placeContainer(draft, pod, asked, decide(draft.model, readAsked(draft.model, pod, asked)));
   if (placed.kind === 'placed') {
     draft.put({ kind: 'put-container', container: placed.container });
     return;
@@ -84,11 +84,11 @@ export function isNameHeld(model: NodeView, pod: PodInfo, container: ContainerIn
 export function adoptInPlace(draft: Draft, pod: ResolvedPod, container: ContainerInfo, live: LiveCpusets): boolean {
   const { model } = draft;
   if (isNameHeld(model, pod, container)) return false;
-  const { chosen, request } = entitle(model.settings, pod, container);
+  const { chosen, request, choice } = readAsked(model, pod, container);
+  const scheduled = choice.whole;
   const cpus = live.get(container.id) ?? listOf(container);
   if (request.kind !== 'exclusive' || chosen.policy === 'none' || !cpus) return false;
   if (KINDS[chosen.policy].claim === 'numa-nodes') return false; // moving costs it nothing
-  const { scheduled } = readSchedule(model.topology, pod, container, chosen, request.count).found;
   const snapshot = snapshotFor(model, pod, container.name, chosen.policy);
   const { own, idleInPod, podSet, free } = snapshot;
   const joins = scheduled !== undefined && podSet.inUse && cpus.equals(podSet.cpus);

@@ -1,7 +1,7 @@
+import { readAsked } from '../decision/asked';
 import type { ContainerInfo, RuntimeEvent } from '../model/events';
 import { broughtKey, readBrought, sameBrought } from '../model/brought';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
-import { entitle } from '../decision/entitlement';
 import type { PlacementDecision } from '../decision/decide';
 import type { Draft } from './draft';
 import { startPod } from './lifecycle';
@@ -24,10 +24,11 @@ export function createContainer(
   const read = readBrought(container.resources, model.topology.online);
   if (!read.ok) return { kind: 'refuse', code: 'INVALID_ARGUMENT', message: read.because };
   putBrought(draft, pod, container, read.brought);
+  const asked = readAsked(model, pod, container);
   const decided: PlacementDecision =
     shareBecause === undefined
-      ? decideCreation(draft, pod, container)
-      : { ...entitle(model.settings, pod, container), decision: { kind: 'share', because: shareBecause } };
+      ? decideCreation(draft, pod, asked)
+      : { ...asked, decision: { kind: 'share', because: shareBecause } };
   const placed = placeContainer(draft, pod, container, decided);
   if (placed.kind === 'refuse') return placed;
   draft.put({ kind: 'put-container', container: { ...placed.container, phase: 'creating' } });

@@ -1,11 +1,11 @@
+import { readAsked } from '../decision/asked';
 import { askedHugePages } from '../model/asked-huge-pages';
 import { readBrought } from '../model/brought';
 import type { CpuResources, RuntimeAnswer, RuntimeEvent } from '../model/events';
 import type { NodeView } from '../model/node-view';
 import { keyOfRefusal, type FreeInZone, type Refusal } from '../model/refusal';
 import { resolvePod } from '../model/spec-book';
-import { amountsAsked } from '../decision/amounts-asked';
-import { entitle, entitledCpus, withoutSum } from '../decision/entitlement';
+import { entitledCpus } from '../decision/entitlement';
 
 /** An event that asks for CPUs, or one that is refused for lack of them: a start. */
 export type CpuEvent = Extract<RuntimeEvent, { kind: 'create-container' | 'update-container' | 'container-starting' }>;
@@ -40,13 +40,14 @@ export function describeRefusal(
   const changed = event.kind === 'update-container' && { ...known, ...event.resources };
   const resources = { ...container.resources, ...changed };
   const resolved = resolvePod(view, pod);
-  const asked = { ...container, resources };
-  const { chosen, request } = changed
-    ? entitle(view.settings, withoutSum(resolved), asked, view.assignmentOf({ ...asked, podUid: pod.uid }))
-    : entitle(view.settings, resolved, asked);
-  const amounts =
-    request.kind === 'exclusive' &&
-    amountsAsked(view.settings, resolved, asked, { chosen, count: request.count, runs: Boolean(changed) });
+  const info = { ...container, resources };
+  const held = changed && view.assignmentOf({ ...info, podUid: pod.uid });
+  const { chosen, request, amounts } = readAsked(
+    view,
+    resolved,
+    info,
+    changed ? { held: held || undefined, runs: true } : {},
+  );
   return {
     podUid: cut(pod.uid, MAX_NAME),
     podNamespace: cut(pod.namespace, MAX_NAME),
@@ -60,7 +61,7 @@ export function describeRefusal(
     }),
     policy: chosen.policy,
     ...(chosen.chosenBy !== undefined && { chosenBy: cut(chosen.chosenBy, MAX_ANNOTATION) }),
-    ...((askedHugePages(resolved.spec, asked) || isBound(view, event, resources)) && { isBound: true as const }),
+    ...((askedHugePages(resolved.spec, info) || isBound(view, event, resources)) && { isBound: true as const }),
     code,
     because: cut(message, MAX_REASON),
     zones: countFree(view).slice(0, MAX_ZONES),

@@ -1,3 +1,4 @@
+import { readAsked } from '../decision/asked';
 import { excludesReserved } from '../annotations/annotations';
 import { digestAnnotations } from '../annotations/decisive';
 import { chooseLeaveAlone } from '../annotations/leave-alone';
@@ -12,7 +13,6 @@ import { isAssigned, KINDS } from '../model/pool-view';
 import type { Settings } from '../model/settings';
 import { findSpec, resolvePod, type ResolvedPod } from '../model/spec-book';
 import { entitle, looksLikePod, requestOf } from '../decision/entitlement';
-import { readSchedule } from '../decision/scheduled-choice';
 import { isSpreadAs } from '../policy';
 import { compareTexts } from '../text';
 import { wasLifted } from '../verdict/throttling';
@@ -181,7 +181,7 @@ function placeAgain(draft: Draft, running: readonly Running[], why: string): Swi
     const switchedBecause = `${why} (before: ${assignment?.kind ?? 'shared'})`;
     const info = infoOf(container);
     // For lack of CPUs it is refused, and does not share.
-    const decided = decidePlacement(model, pod, info, { mayShare: false });
+    const decided = decidePlacement(model, readAsked(model, pod, info), { mayShare: false });
     const placed = placeContainer(draft, pod, info, decided, { switchedBecause });
     if (placed.kind === 'refuse') return { ok: false, because: placed.message };
     const { applied, runtimeRecord } = container;
@@ -267,9 +267,9 @@ function desiredOf(
   const {
     chosen: { policy },
     request,
-  } = entitle(settings, pod, info);
+    choice: { whole: scheduled },
+  } = readAsked({ settings, topology: view.topology }, pod, info);
   if (policy === 'none' || request.kind !== 'exclusive') return undefined;
-  const { scheduled } = readSchedule(view.topology, pod, info, { policy }, request.count).found;
   if (scheduled?.size === 0) return undefined;
   return { kind: policy, ...(scheduled && { scheduled }) };
 }

@@ -3,12 +3,14 @@ import { CpuSet } from '../cpuset';
 import { sharesOfMilli } from '../inference/cri-numbers';
 import { cutText, keyOf, type Assignment } from '../model/assignment';
 import type { ContainerInfo, RefusalCode } from '../model/events';
+import type { ContainerKind } from '../model/pod-kinds';
 import type { NodeView } from '../model/node-view';
 import { findContainerSpec, isMadeAgain, type ContainerSpec, type PodSpec } from '../model/pod-spec';
 import type { PolicyName } from '../model/policies';
 import { KINDS } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
-import { entitle, entitledBySpec, entitledCpus } from '../decision/entitlement';
+import { entitledBySpec, entitledCpus } from '../decision/entitlement';
+import { readAsked, type Asked } from '../decision/asked';
 import { decide, decideFromPod, decidePlacement, type PlacementDecision } from '../decision/decide';
 import { mostDecisions, type Draft } from './draft';
 import { assign, unassign } from './place';
@@ -40,11 +42,11 @@ export interface Unfit {
  * it is refused when another container of the pod does not fit beside it. One that does not fit even alone is refused
  * with its own reason.
  */
-export function decideCreation(draft: Draft, pod: ResolvedPod, container: ContainerInfo): PlacementDecision {
-  const fromPod = decideFromPod(draft.model, pod, container);
+export function decideCreation(draft: Draft, pod: ResolvedPod, asked: Asked): PlacementDecision {
+  const fromPod = decideFromPod(draft.model, asked);
   if (fromPod) return fromPod;
-  const unfit = planAtCreation(draft, pod, container);
-  const decided = decide(draft.model, pod, container);
+  const unfit = planAtCreation(draft, pod, asked);
+  const decided = decide(draft.model, asked);
   if (!unfit || decided.decision.kind === 'refuse') return decided;
   const because =
     `the containers of a pod get their CPUs together, and container ${unfit.containerName} of this one does not fit beside ` +
@@ -56,16 +58,15 @@ export function decideCreation(draft: Draft, pod: ResolvedPod, container: Contai
  * Plans a pod when a container of it is about to be created. Undefined when that container may be decided on: the pod
  * has its CPUs as a whole now, or had some before, or its needs are not known. Else the container that does not fit.
  */
-function planAtCreation(draft: Draft, pod: ResolvedPod, container: ContainerInfo): Unfit | undefined {
+function planAtCreation(draft: Draft, pod: ResolvedPod, { containerName, chosen, request }: Asked): Unfit | undefined {
   const { model } = draft;
   const { spec } = pod;
-  const containerSpec = findContainerSpec(spec, container.name);
+  const containerSpec = findContainerSpec(spec, containerName);
   if (!spec || !isMadeAgain(spec) || !containerSpec) return undefined;
-  const { chosen, request } = entitle(model.settings, pod, container);
-  const asked = wantedOf(model, spec, containerSpec);
-  if (!asked || request.kind !== 'exclusive' || request.count !== asked.count || chosen.policy !== asked.policy)
+  const bySpec = wantedOf(model, spec, containerSpec);
+  if (!bySpec || request.kind !== 'exclusive' || request.count !== bySpec.count || chosen.policy !== bySpec.policy)
     return undefined;
-  const wanted = listWanted(model, spec, pod.uid, container.name);
+  const wanted = listWanted(model, spec, pod.uid, containerName);
   if (wanted.length < 2 || wanted.length > mostDecisions(model)) return undefined;
   const unfit = planPod(draft, pod, wanted, { atCreation: true });
   return model.assignmentsOf(pod.uid).length > 0 ? undefined : unfit;
@@ -81,10 +82,14 @@ export function planPod(
   wanted: readonly Wanted[],
   { atCreation }: { readonly atCreation: boolean },
 ): Unfit | undefined {
-  if (isPlanned(draft, pod, wanted)) return undefined;
-  const { planned: simulated, unfit } = simulate(draft, pod, wanted);
-  if (unfit) return unfit;
   const { model } = draft;
+  const toCome = wanted.map(({ spec }): ToCome => {
+    const container = requestFor(pod, spec);
+    return { container, kind: spec.kind, asked: readAsked(model, pod, container) };
+  });
+  if (isPlanned(draft, pod, wanted, toCome)) return undefined;
+  const { planned: simulated, unfit } = simulate(draft, pod, toCome);
+  if (unfit) return unfit;
   const names = new Set(wanted.map(({ spec }) => spec.name));
   const before = model.assignmentsOf(pod.uid);
   let taken = CpuSet.unionOf(before.filter(({ planned }) => !planned).map(({ cpus }) => cpus));
@@ -117,16 +122,23 @@ function keptOf(view: NodeView, had: Assignment, now: Assignment): CpuSet {
   return had.kind === now.kind && had.scope === now.scope ? alone : alone.intersect(now.cpus);
 }
 
+/** A container that is still to come, as the kubelet will ask for it. */
+interface ToCome {
+  readonly container: ContainerInfo;
+  readonly kind: ContainerKind;
+  readonly asked: Asked;
+}
+
 /** The assignments that the containers would get at their creation. The draft stays as it was. */
 function simulate(
   draft: Draft,
   pod: ResolvedPod,
-  wanted: readonly Wanted[],
+  toCome: readonly ToCome[],
 ): { readonly planned: readonly PlannedContainer[]; readonly unfit: Unfit | undefined } {
   let unfit: Unfit | undefined;
   const planned: PlannedContainer[] = [];
-  rehearse(draft, pod, wanted, (container) => {
-    const { chosen, request, decision } = decidePlacement(draft.model, pod, container);
+  rehearse(draft, pod, toCome, ({ container, asked }) => {
+    const { chosen, request, decision } = decidePlacement(draft.model, asked);
     if (decision.kind === 'refuse') {
       unfit = { containerName: container.name, code: decision.code, because: decision.because };
       return undefined;
@@ -144,14 +156,14 @@ function simulate(
 }
 
 /** True when all containers get the CPUs that they ask for from those of the pod. */
-function isPlanned(draft: Draft, pod: ResolvedPod, wanted: readonly Wanted[]): boolean {
+function isPlanned(draft: Draft, pod: ResolvedPod, wanted: readonly Wanted[], toCome: readonly ToCome[]): boolean {
   const ofPod = draft.model.assignmentsOf(pod.uid);
   const counts = countsOf(wanted);
   const asks = ({ planned, containerName, requested }: Assignment): boolean =>
     planned !== true || (counts.get(containerName) ?? requested) === requested;
   if (ofPod.length === 0 || !ofPod.every(asks)) return false;
-  return rehearse(draft, pod, wanted, (container) => {
-    const decided = decideFromPod(draft.model, pod, container);
+  return rehearse(draft, pod, toCome, ({ container, asked }) => {
+    const decided = decideFromPod(draft.model, asked);
     if (decided?.decision.kind !== 'pin' || decided.request.kind !== 'exclusive') return undefined;
     const { chosen, request, decision } = decided;
     return assign(draft, pod, container, { requested: request.count, chosen, decision });
@@ -165,8 +177,8 @@ function isPlanned(draft: Draft, pod: ResolvedPod, wanted: readonly Wanted[]): b
 function rehearse(
   draft: Draft,
   pod: ResolvedPod,
-  wanted: readonly Wanted[],
-  create: (container: ContainerInfo) => Assignment | 'shares' | undefined,
+  toCome: readonly ToCome[],
+  create: (next: ToCome) => Assignment | 'shares' | undefined,
 ): boolean {
   const { model } = draft;
   let isWhole = true;
@@ -174,13 +186,13 @@ function rehearse(
     for (const assignment of model.assignmentsOf(pod.uid))
       if (assignment.containerId !== null && findContainerSpec(pod.spec, assignment.containerName)?.kind === 'init')
         end(assignment);
-    for (const { spec: container } of wanted) {
-      const created = create(requestFor(pod, container));
+    for (const next of toCome) {
+      const created = create(next);
       if (created === undefined) {
         isWhole = false;
         break;
       }
-      if (created !== 'shares' && container.kind === 'init') end(created);
+      if (created !== 'shares' && next.kind === 'init') end(created);
     }
     return { ok: false };
   });

@@ -1,3 +1,4 @@
+import { readAsked } from '../decision/asked';
 import type { Assignment } from '../model/assignment';
 import type { Container } from '../model/container';
 import type { NodeView } from '../model/node-view';
@@ -54,7 +55,7 @@ function placeWaiting(draft: Draft, tried: Set<string>): void {
     if (!draft.spend(1)) return;
     tried.add(waiting.id);
     const pod = resolvePod(draft.model, known);
-    const decided = decidePlacement(draft.model, pod, waiting, { runs: true });
+    const decided = decidePlacement(draft.model, readAsked(draft.model, pod, waiting, { runs: true }));
     if (isNameHeld(draft.model, pod, waiting) || decided.decision.kind !== 'pin') continue;
     const placed = placeContainer(draft, pod, waiting, decided, { waitedSince: waiting.waitingSince! });
     if (placed.kind === 'refuse') continue;

@@ -1,3 +1,4 @@
+import { readAsked } from '../decision/asked';
 import { cutText, type Assignment } from '../model/assignment';
 import type { Container } from '../model/container';
 import type { ContainerInfo, CpuResources, RuntimeEvent } from '../model/events';
@@ -63,7 +64,7 @@ interface Resize {
 /** Resizes a container that has CPUs of its own, or NUMA nodes that it follows. */
 function resizeAssigned(draft: Draft, resize: Resize, held: Assignment): Refused | undefined {
   const { pod, known, info, isOfCpus } = resize;
-  const decided = decidePlacement(draft.model, pod, info, { held });
+  const decided = decidePlacement(draft.model, readAsked(draft.model, pod, info, { held }));
   if (!isOfCpus || keepsItsCpus(known, held, decided)) {
     stay(draft, resize);
     widenMemory(draft, resize, held, decided);
@@ -106,7 +107,7 @@ function keepsItsCpus(known: Container, held: Assignment, { request }: Placement
 function resizeShared(draft: Draft, resize: Resize): Refused | undefined {
   const { pod, known, info, changed, isOfCpus } = resize;
   const lacks = known.entitledCpus > 0 || known.blockedSwitch !== undefined;
-  const decided = decidePlacement(draft.model, pod, info, { runs: true });
+  const decided = decidePlacement(draft.model, readAsked(draft.model, pod, info, { runs: true }));
   const { request, decision } = decided;
   const isUndecided = request.kind === 'conflict' || (request.kind === 'shared' && request.doubt !== undefined);
   const { podLevel } = pod;
