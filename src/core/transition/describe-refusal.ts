@@ -41,13 +41,8 @@ export function describeRefusal(
   const resources = { ...container.resources, ...changed };
   const resolved = resolvePod(view, pod);
   const info = { ...container, resources };
-  const held = changed && view.assignmentOf({ ...info, podUid: pod.uid });
-  const { chosen, request, amounts } = readAsked(
-    view,
-    resolved,
-    info,
-    changed ? { held: held || undefined, runs: true } : {},
-  );
+  const held = view.assignmentOf({ ...info, podUid: pod.uid });
+  const { chosen, request, amounts } = readAsked(view, resolved, info, changed ? { held, runs: true } : {});
   return {
     podUid: cut(pod.uid, MAX_NAME),
     podNamespace: cut(pod.namespace, MAX_NAME),
