@@ -9,7 +9,7 @@ import { isMisplaced, snapshotFor, snapshotOfRunning } from './snapshot';
 /** Maximum length of a name in the key of an assignment: a key can't be cut. */
 const MAX_KEY_LENGTH = 253;
 
-/** What a container asks for, and the decision of its policy. */
+/** The decision of a policy on what a container asks for. */
 export interface PlacementDecision extends Asked {
   readonly decision: Decision;
 }
