@@ -56,7 +56,9 @@ function snapshotOf(
   fromPod: boolean,
 ): Snapshot {
   const kind = held?.kind ?? (policy === 'none' ? DEFAULT_KIND : policy);
-  const whole = (runs ? snapshotOfRunning : snapshotFor)(view, { uid }, containerName, kind);
+  const whole = runs
+    ? snapshotOfRunning(view, { uid }, containerName, kind)
+    : snapshotFor(view, { uid }, containerName, kind);
   return {
     ...whole,
     ...(leftAlone === 'memory' && { leavesMemory: true as const }),
