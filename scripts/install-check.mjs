@@ -62,7 +62,8 @@ case "$1 $2" in
   'systemctl enable') for unit; do :; done; exec test -f "${stage}/etc/systemd/system/$unit.service" ;;
   # It says what this machine lacks, so the answer may be 1. Wrong usage would be 2.
   'cpusetd check') shift; status=0
-    CPUSETD_CONFIG=${stage}/etc/cpusetd.yaml ${stage}/usr/local/bin/cpusetd "$@" || status=$?
+    # Variables of the test run that begin with CPUSETD_ are no options.
+    env -i "PATH=$PATH" "CPUSETD_CONFIG=${stage}/etc/cpusetd.yaml" ${stage}/usr/local/bin/cpusetd "$@" || status=$?
     exec test $status -le 1 ;;
   # Nothing serves here, so the answer is 1. Wrong usage would be 2.
   'cpusetd health') shift; status=0
