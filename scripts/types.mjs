@@ -39,8 +39,9 @@ if (isMain(import.meta.url)) {
   const { values } = parseArgs({ options: { watch: { type: 'boolean', default: false } } });
   for (const { command } of values.watch ? [watchCommand(root)] : listTypeCommands(root)) {
     const [program, ...args] = command;
-    const { status } = await runChild(program, args, { cwd: root });
+    const { status, signal } = await runChild(program, args, { cwd: root });
     if (status !== 0) process.exitCode = status ?? 1;
+    if (signal !== null) break; // Ctrl-C is for all of them
   }
 }
 

@@ -41,8 +41,9 @@ test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
     const said = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     let socket: string | undefined;
     while (socket === undefined) {
-      const { value: line } = (await said.next()) as { value: string };
-      socket = /--admin-socket (\S+)/.exec(line)?.[1];
+      const next = await said.next();
+      if (next.done === true) throw new Error('play ended before it served');
+      socket = /--admin-socket (\S+)/.exec(next.value)?.[1];
     }
     expect(existsSync(socket)).toBe(true);
     const closed = once(child, 'close');

@@ -45,7 +45,7 @@ function edit(path: string, before: string | RegExp, after: string): void {
 
 /** Runs unit tests of the copy, and gives what they print. */
 function run(files: readonly string[], env: Readonly<Record<string, string>> = {}): string {
-  const jest = join('node_modules/jest/bin/jest.js');
+  const jest = 'node_modules/jest/bin/jest.js';
   const args = [jest, '--selectProjects', 'unit', '--runInBand', '--runTestsByPath', ...files];
   const { stdout, stderr } = spawnSync(process.execPath, args, {
     cwd: copy,
