@@ -11,7 +11,7 @@ import { once } from 'node:events';
  * @returns {Promise<{ status: number | null, signal: NodeJS.Signals | null }>} the status it ended with, or the signal
  */
 export async function runChild(program, args, { cwd }) {
-  const child = spawn(program, [...args], { stdio: 'inherit', cwd });
+  // The handlers are there before the program: a signal that comes while it starts reaches it too.
   /** @type {NodeJS.Signals[]} */
   const names = ['SIGINT', 'SIGTERM', 'SIGHUP'];
   const forward = names.map((name) => {
@@ -21,6 +21,7 @@ export async function runChild(program, args, { cwd }) {
     process.on(name, pass);
     return () => process.off(name, pass);
   });
+  const child = spawn(program, [...args], { stdio: 'inherit', cwd });
   try {
     const [status, signal] = await once(child, 'close');
     return { status, signal };

@@ -27,7 +27,7 @@ test('the status of the program', async () => {
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   '%s ends the program, and then this process goes on',
   async (signal) => {
-    const { child, lines } = start('echo started; exec sleep 600');
+    const { child, lines } = start('echo started; exec sleep 30');
     const closed = once(child, 'close');
     expect((await lines.next()).value).toBe('started');
     child.kill(signal);
